@@ -2,7 +2,7 @@
 
 On both databases, of a day of so many workflows: the results of that day, and the baselines as of
 it. First it is loaded with all of the time, and once more with other numbers, which also removes
-the rows that do not count any more. Then it is loaded a third time by the program that masters
+the rows that no longer count. Then it is loaded a third time by the program that masters
 start, at the share that they give it, while this process writes as masters do.
 """
 

@@ -2,7 +2,7 @@
 
 Start it in two terminals, then stop the leader with Ctrl-C or kill -9 it: the other one goes on
 counting where it left off. Every write carries the leader's fence, so even a leader that slept
-through its own end could not write any more.
+through its own end could no longer write.
 
     python examples/coordination/election.py --name alice
     python examples/coordination/election.py --name bob

@@ -40,6 +40,7 @@ RULES = {
     "previewExpression": "cron expressions, names of time zones",
     "putDataSource": "what each kind requires",
     "putEnvironment": "names of variables, and which of them are not for everybody",
+    "discardQuarantinedItem": "items of alert servers",
     "createPurge": "a workflow needs its project",
     "uploadResource": "characters that no path may have",
     "createUser": "passwords that are tried first",

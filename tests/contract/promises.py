@@ -4,7 +4,7 @@ A promise may be added and not taken away: an operation and its id, a parameter,
 that is accepted, a field of an answer and its type. A demand (``!``) may be taken away and not be
 added to what was there: a parameter or field that has to be given.
 
-Done by hand: what compares descriptions (oasdiff) is no Python package, and says nothing of
+Done by hand: what compares descriptions (oasdiff) is not a Python package, and says nothing of
 operation ids.
 """
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     try:
         results = asyncio.run(_run(chosen, given.jobs, Record(given.resume, tree.revision())))
-    except (DoesNotApply, WrongCode) as error:
+    except WrongCode as error:
         _say(str(error))
         return 2
     except (asyncio.CancelledError, KeyboardInterrupt):
@@ -104,10 +104,19 @@ async def _run(mutations: Sequence[Mutation], jobs: int, record: Record) -> list
     with tempfile.TemporaryDirectory(prefix="shoal-mutations-") as folder:
         base = Path(folder) / "base"
         tree.copy_sources(base)
-        results = [known for each in mutations if (known := record.known(each, base))]
-        noticed = {result.mutation.name for result in results}
-        waiting = [each for each in mutations if each.name not in noticed]
-        _say(f"{len(mutations)} mutations, {len(results)} of them noticed in earlier runs")
+        results: list[Result] = []
+        waiting: list[Mutation] = []
+        for each in mutations:
+            try:
+                known = record.known(each, base)
+            except DoesNotApply as error:
+                known = Result(each, Verdict.BROKEN, str(error), 0.0, "")
+                _tell(known)
+            if known is None:
+                waiting.append(each)
+            else:
+                results.append(known)
+        _say(f"{len(waiting)} of {len(mutations)} mutations to run")
 
         def tell(result: Result) -> None:
             record.add(result, base)

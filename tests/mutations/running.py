@@ -168,11 +168,10 @@ async def _pytest(
         f"{waiting.VARIABLE}={deadline_s:g}",
     ]
     options = ["-q", "--timeout=0", f"--basetemp={scratch}", "-p", "no:cacheprovider"]
-    if compiled:
-        options.append("--continue-on-collection-errors")
-    else:
-        settings.append("PYTHONDONTWRITEBYTECODE=1")
-        options.append("-x")
+    # Empty is "no": the variable may be set around us, and without compiled modules each of the
+    # copies compiles all of Shoal.
+    settings.append(f"PYTHONDONTWRITEBYTECODE={'' if compiled else '1'}")
+    options.append("--continue-on-collection-errors" if compiled else "-x")
     pytest = [sys.executable, "-m", "pytest", *options, "-p", "tests.mutations.witness", *tests]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.mutations.contained", str(limit_s)),

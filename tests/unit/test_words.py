@@ -104,7 +104,7 @@ def test_glossary_names_every_retired_word() -> None:
 
 # "'x' is no date" is not English: a message says "'x' is not a date", or "invalid date 'x'".
 IS_NO = re.compile(
-    r"(?<!there )(?<!There )\b(?:is|are) no (?!longer|such|more|other|need|room|reason)[a-z]+"
+    r"(?<!there )(?<!There )\b(?:is|are) no (?!longer|such|more|other|need|room|reason)[A-Za-z]+"
 )
 
 

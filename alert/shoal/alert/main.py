@@ -32,6 +32,8 @@ from shoal.core.errors import ShoalError
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING
@@ -94,6 +96,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         resolver = Resolver(stores)
         stack.push_async_callback(resolver.aclose)
         secrets = ChannelSecrets(database, Vault.of(cluster), resolver)
+        templates = Templates(await stack.enter_async_context(SideProcesses()))
         senders = {job_of(share): share for share in range(SHARES)}
         keep = timedelta(days=settings.keep_alerts_days) if settings.keep_alerts_days else None
 
@@ -119,6 +122,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
                     clock=clock,
                     secrets=secrets,
                     cluster=uid,
+                    templates=templates,
                 ).run()
 
         async def run(job: str, epoch: int) -> None:

@@ -40,6 +40,7 @@ from shoal.api.web.allowances import Allowance
 from shoal.api.web.connections import Connections, Networks
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
+from shoal.coordination import background
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
 from shoal.coordination.cluster.cluster_clock import ClusterClock
@@ -47,6 +48,7 @@ from shoal.coordination.cluster.membership import Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.startup import connect_when_there
 from shoal.core.definition.model import WorkflowSpec
@@ -56,6 +58,8 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.storage import Storage, StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
@@ -162,6 +166,8 @@ async def open_services(
     ownership = await stack.enter_async_context(
         OwnershipWatch(owners, database, keeper, partitions, cluster.session_timeout_s)
     )
+    lag = LoopLag()
+    stack.push_async_callback(background.stop, background.start(lag.run(), "lag of the event loop"))
     channels = await stack.enter_async_context(Channels(tls))
     rate = Allowance("commands", settings.commands_per_minute, settings.commands_at_once)
     intake = await stack.enter_async_context(Intake(database, session, clock, rate))
@@ -173,6 +179,7 @@ async def open_services(
     stack.callback(passwords.close)
     past = PastRuns(cluster.history_url, uid, partial(_exports, database))
     stack.push_async_callback(past.aclose)
+    processes = await stack.enter_async_context(SideProcesses())
     return Services(
         settings=settings,
         data=cluster.data,
@@ -197,6 +204,8 @@ async def open_services(
             owners=owners,
             ownership=ownership,
             queue=TaskQueue(session),
+            lag=lag,
+            since=clock(),
         ),
         feed=Feed(database, settings.subscriber_events),
         streams=Streams(stopping, settings.heartbeat_s, settings.streams_per_caller),
@@ -209,6 +218,8 @@ async def open_services(
         past=past,
         files=ResourceFiles(database, Storage.of(cluster), StorageLimits.of(cluster), clock, uid),
         secret_values=SecretValues(Vault.of(cluster), stores),
+        processes=processes,
+        templates=Templates(processes),
     )
 
 

@@ -192,6 +192,15 @@ class ApiSettings(BaseSettings):
     commands_at_once: int = Field(default=60, ge=1)
     # Commands that stay pending for longer, without a good reason, make the cluster degraded.
     pending_limit_s: float = Field(default=30.0, gt=0)
+    # So do these; 0: never. A task that waits in the queue of its worker group:
+    queued_limit_s: float = Field(default=21_600.0, ge=0, le=1e8)
+    # An event that alert servers have not read:
+    alerts_lag_limit_s: float = Field(default=300.0, ge=0, le=1e8)
+    # The last export of the history, and the last purge of a partition, if they are that long ago:
+    export_age_limit_s: float = Field(default=7_200.0, ge=0, le=1e8)
+    purge_age_limit_s: float = Field(default=172_800.0, ge=0, le=1e8)
+    # An event loop that was late by so much within the last minute, in any process:
+    loop_lag_limit_s: float = Field(default=2.0, ge=0, le=1e8)
     shutdown_grace_s: float = Field(default=5.0, gt=0)  # for requests under way at the end
 
     @property

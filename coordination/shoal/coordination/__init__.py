@@ -65,7 +65,7 @@ from shoal.coordination.recipes.election import Election, ElectionListener, Lead
 from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.recipes.fence import raise_fence
 from shoal.coordination.recipes.jobs import BalancedJobs
-from shoal.coordination.recipes.ownership import Ownership
+from shoal.coordination.recipes.ownership import OwnerNodes, Ownership, OwnershipListener
 from shoal.coordination.session.nodes import (
     Check,
     Create,
@@ -110,8 +110,10 @@ __all__ = [
     "NotOwner",
     "Notifications",
     "OwnerInfo",
+    "OwnerNodes",
     "Owners",
     "Ownership",
+    "OwnershipListener",
     "Partition",
     "QueueEntry",
     "SessionClosed",

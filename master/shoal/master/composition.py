@@ -7,6 +7,7 @@ Each part is made after those that it needs. What happens in one and concerns an
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import getpid
@@ -25,6 +26,7 @@ from shoal.coordination import (
     ZkSession,
 )
 from shoal.coordination.cluster import layout
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.master.dispatch.revocation import Revoker
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.engine.actions import Performer
@@ -154,6 +156,9 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         jobs=jobs,
         notify_owners=notifier.notify_owners,
         upkeep=opened.upkeep,
+        is_served=lambda group: any(
+            one.data.get("group") == group for one in workers.current().values()
+        ),
     )
     backfills = BackfillRunner(context)
     scanner = Scanner(context, dict.fromkeys(REQUESTS, backfills.carry_out))
@@ -209,10 +214,19 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     )
     keeper.on_stranded = lease.look
 
+    lag = LoopLag()
+
     def news() -> Mapping[str, Any]:
         # A full master leaves starts pending, and is right to.
         given_up = {"given_up": keeper.given_up.as_data()} if keeper.given_up.times else {}
-        return {"keys": list(opened.vault.ids()), "full": scanner.was_full, **given_up}
+        fenced = keeper.fenced_writes.since(time.monotonic())
+        return {
+            "keys": list(opened.vault.ids()),
+            "full": scanner.was_full,
+            **given_up,
+            **({"fenced_since": fenced.isoformat()} if fenced else {}),
+            **({"loop_lag_s": lag.level_s} if lag.level_s else {}),
+        }
 
     about: dict[str, Any] = {
         "address": address,
@@ -241,6 +255,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
             loops.create_task(lease.run(), name="lease of the tree")
             loops.create_task(opened.tree_keeper.until_foreign(), name="tree of this cluster")
             loops.create_task(health.run(), name="database health")
+            loops.create_task(lag.run(), name="lag of the event loop")
             loops.create_task(jobs.run(), name="upkeep")
             for service in services:
                 loops.create_task(service.run(), name=service.name)

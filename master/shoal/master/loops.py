@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Coroutine
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -146,12 +145,7 @@ class Background:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -25,6 +25,8 @@ class MasterSettings(BaseSettings):
     scan_batch: int = Field(default=500, ge=1)  # commands turned into instances at once
     # Starts beyond this many open instances stay pending; sub-workflows are never held back.
     max_open_instances: int = Field(default=10_000, ge=1)
+    # Runs of sub-workflows, at any depth, that one run may have.
+    max_descendants: int = Field(default=5_000, ge=1)
     decide_batch: int = Field(default=500, ge=1)  # events decided and stored at once
     sweep_interval_s: Interval = 5.0  # queue and claims are compared this often
     takeover_delay_s: float = Field(default=0.0, ge=0)  # wait before taking a lost partition

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
@@ -65,12 +64,7 @@ class Channels:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for channel in self._channels.values():
             await channel.close(None)
         self._channels.clear()

@@ -761,7 +761,7 @@ Global___EagerRequest: _TypeAlias = EagerRequest  # noqa: Y015
 
 @_typing.final
 class Place(_message.Message):
-    """A place in the order of a group's queue."""
+    """A place in a group's queue. Lanes (projects) of equal workflow priority take turns."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -769,10 +769,12 @@ class Place(_message.Message):
     WORKFLOW_INSTANCE_ID_FIELD_NUMBER: _builtins.int
     TASK_PRIORITY_FIELD_NUMBER: _builtins.int
     TASK_INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    LANE_FIELD_NUMBER: _builtins.int
     workflow_priority: _builtins.int
     workflow_instance_id: _builtins.int
     task_priority: _builtins.int
     task_instance_id: _builtins.int
+    lane: _builtins.int
     def __init__(
         self,
         *,
@@ -780,10 +782,11 @@ class Place(_message.Message):
         workflow_instance_id: _builtins.int = ...,
         task_priority: _builtins.int = ...,
         task_instance_id: _builtins.int = ...,
+        lane: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["task_instance_id", b"task_instance_id", "task_priority", b"task_priority", "workflow_instance_id", b"workflow_instance_id", "workflow_priority", b"workflow_priority"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lane", b"lane", "task_instance_id", b"task_instance_id", "task_priority", b"task_priority", "workflow_instance_id", b"workflow_instance_id", "workflow_priority", b"workflow_priority"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -43,7 +43,7 @@ def load_task_type(name: str) -> type[TaskKind[Any]]:
     except KeyError:
         raise UnknownTaskType(name, task_type_names()) from None
     if not (isinstance(found, type) and issubclass(found, TaskKind)):
-        raise ShoalError(f"the plugin for task type {name!r} is no TaskKind: {found!r}")
+        raise ShoalError(f"the plugin for task type {name!r} is not a TaskKind: {found!r}")
     return found
 
 
@@ -60,7 +60,7 @@ def load_channel(kind: str) -> type[Channel[Any]]:
     except KeyError:
         raise UnknownChannel(kind, channel_kinds()) from None
     if not (isinstance(found, type) and issubclass(found, Channel)):
-        raise ShoalError(f"the plugin for channels of kind {kind!r} is no Channel: {found!r}")
+        raise ShoalError(f"the plugin for channels of kind {kind!r} is not a Channel: {found!r}")
     return found
 
 

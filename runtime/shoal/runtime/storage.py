@@ -41,7 +41,7 @@ class Purpose:
 
 
 #: The folder of the cluster that has written it ("owner"), a project's name, and a random part:
-#: written once and never changed. Names of earlier versions have no folder.
+#: written once and never changed. Names of version 0.1.0 have no folder.
 RESOURCES = Purpose(
     "resources",
     "resources_url",

@@ -10,7 +10,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import URL, func, make_url, select
@@ -112,12 +111,7 @@ class Database:
             self._writer, self._reader = self._pool, self._pool.reading()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         writer, reader = self._writer, self._reader
         await self._check.close()
         self._writer = self._reader = None

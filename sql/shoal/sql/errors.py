@@ -35,7 +35,7 @@
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
         ├── ResourceRefused       a file cannot be stored as a resource
         │   ├── PathTaken             a folder has its path, or a file that of one of its folders
-        │   ├── ResourceChanged       it is not of the version any more that the caller has seen
+        │   ├── ResourceChanged       it is no longer of the version that the caller has seen
         │   ├── UploadExpired         the upload took too long, and is forgotten
         │   └── ProjectFull           the project's resources would take too much room
         ├── InvalidDatabaseUrl    the URL cannot be read or names an unknown database
@@ -382,7 +382,7 @@ class ResourceChanged(ResourceRefused):
 
 
 class UploadExpired(ResourceRefused):
-    """An upload is not known any more."""
+    """An upload is no longer known."""
 
     def __init__(self, project: str, path: str) -> None:
         self.project, self.path = project, path

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import structlog
 from sqlalchemy import select, text
 
 from shoal.core.runs.records import ChangeEvent
@@ -12,9 +13,13 @@ from shoal.sql.engine import Database
 from shoal.sql.repositories.events import change_event
 from shoal.sql.schema.tables import event
 
-# A gap that a transaction leaves open for longer is given up. The server ends idle transactions
-# earlier than that (see engine.py), so only a statement that hangs could ever lose an event.
-PATIENCE_S = 15.0
+log = structlog.get_logger()
+
+# After this time the writers of events are looked up: a transaction that writes no events (a job in
+# another database of the server, an index that is being built) must not delay events for hours.
+ASK_AFTER_S = 1.0
+# A writer that has been open for longer is logged, once.
+LONG_S = 15.0
 # How far back a tail that starts "now" searches for transactions that are not committed yet.
 _LOOK_BACK = 1_000
 
@@ -23,6 +28,16 @@ _LOOK_BACK = 1_000
 _SNAPSHOT = text(
     "SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, age(pg_snapshot_xmin(s)::xid) AS younger"
     " FROM pg_current_snapshot() AS s"
+)
+
+# An INSERT locks the table before it takes ids, and the lock is held until the transaction has
+# become visible or was rolled back. Prepared transactions are listed, too.
+_WRITERS = text(
+    "SELECT DISTINCT virtualtransaction AS writer FROM pg_locks"
+    " WHERE locktype = 'relation' AND relation = CAST('event' AS regclass) AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock',"
+    " 'AccessExclusiveLock')"
 )
 
 
@@ -34,13 +49,24 @@ class _Snapshot:
     next: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Barrier:
-    """Ids up to ``high`` are settled once no transaction below ``next`` runs any more."""
+    """Ids up to ``high`` are settled once no transaction below ``next`` runs any more.
+
+    They are settled earlier if none of ``writers`` runs any more: the transactions that had the
+    event table open at some time after ``high`` was visible. None: not looked up yet.
+    """
 
     high: int
     next: int
     noticed_s: float
+    writers: frozenset[str] | None = None
+    is_logged: bool = field(default=False)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all transactions have ended that could fill a gap."""
+        return self.writers is not None and not self.writers
 
 
 class EventTail:
@@ -50,7 +76,10 @@ class EventTail:
     committed yet. PostgreSQL knows: an id is given out inside a transaction that has a number
     already (events are never its first write), so when all transactions that ran while the gap
     was seen have ended, what is still missing will never come. Until then the rows behind the
-    gap are held back, a few milliseconds as a rule. On SQLite commits come in order of ids.
+    gap are held back, a few milliseconds as a rule. If it takes longer than ``ask_after_s``, only
+    transactions that have the event table open are waited for. A gap is never given up after some
+    time: a transaction that waits for a lock or for a standby commits late, but it commits. On
+    SQLite commits come in order of ids.
 
     ``after``: the id of the last event that the consumer knows; None: only what happens from now
     on (then events that were just being committed may be ones the consumer has seen the effect
@@ -63,13 +92,13 @@ class EventTail:
         *,
         after: int | None = None,
         limit: int = 500,
-        patience_s: float = PATIENCE_S,
+        ask_after_s: float = ASK_AFTER_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._position = after
         self._limit = limit
-        self._patience_s = patience_s
+        self._ask_after_s = ask_after_s
         self._clock = clock
         self._barrier: _Barrier | None = None
 
@@ -87,6 +116,8 @@ class EventTail:
     async def next_batch(self) -> list[ChangeEvent]:
         """Return what has become visible since the last call, at once; maybe nothing."""
         position = await self.start()
+        # Before the rows are read: what an ended writer has committed is among them.
+        await self._look_for_writers()
         async with self._database.unit_of_work(read_only=True) as uow:
             snapshot = await _snapshot(uow.connection)
             query = (
@@ -105,7 +136,9 @@ class EventTail:
         settled_to = position
         if snapshot.oldest >= snapshot.next:
             settled_to = ids[-1]
-        elif self._barrier is not None and self._is_over(self._barrier, snapshot):
+        elif self._barrier is not None and (
+            snapshot.oldest >= self._barrier.next or self._barrier.is_closed
+        ):
             settled_to = self._barrier.high
             self._barrier = None
         ready = 0
@@ -120,9 +153,23 @@ class EventTail:
             self._barrier = None
         return ready
 
-    def _is_over(self, barrier: _Barrier, snapshot: _Snapshot) -> bool:
+    async def _look_for_writers(self) -> None:
+        """Note which transactions could still fill the gap, once it has been open for a while."""
+        barrier = self._barrier
+        if barrier is None or self._clock() < barrier.noticed_s + self._ask_after_s:
+            return
+        async with self._database.unit_of_work(read_only=True) as uow:
+            found = frozenset(row.writer for row in await uow.connection.rows(_WRITERS))
+        barrier.writers = found if barrier.writers is None else barrier.writers & found
         waited_s = self._clock() - barrier.noticed_s
-        return snapshot.oldest >= barrier.next or waited_s >= self._patience_s
+        if barrier.writers and waited_s >= LONG_S and not barrier.is_logged:
+            barrier.is_logged = True
+            log.warning(
+                "events wait for a transaction that has not ended",
+                behind=self._position,
+                seconds=round(waited_s, 1),
+                writers=sorted(barrier.writers),
+            )
 
     async def _present_end(self) -> int:
         async with self._database.unit_of_work(read_only=True) as uow:

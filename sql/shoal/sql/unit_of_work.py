@@ -60,6 +60,7 @@ from shoal.sql.repositories.runs.labels import Labels
 from shoal.sql.repositories.runs.new_instances import NewInstances
 from shoal.sql.repositories.runs.slots import Slots
 from shoal.sql.repositories.runs.tasks import TaskRepository
+from shoal.sql.repositories.upkeep.backlogs import Backlogs
 from shoal.sql.repositories.upkeep.cluster import ClusterRepository
 from shoal.sql.repositories.upkeep.expired_rows import ExpiredRows
 from shoal.sql.repositories.upkeep.partitions import OnFenced, Partitions
@@ -379,6 +380,10 @@ class UnitOfWork:
     @cached_property
     def purges(self) -> Purges:
         return Purges(self.connection)
+
+    @cached_property
+    def backlogs(self) -> Backlogs:
+        return Backlogs(self.connection)
 
     @cached_property
     def sizes(self) -> DatabaseSizes:

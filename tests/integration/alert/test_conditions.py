@@ -16,6 +16,7 @@ from shoal.alert.conditions.watcher import WATCHING, Watcher
 from shoal.alert.jobs.reminders import Reminders
 from shoal.coordination import Members, Membership, ZkSession, prepare
 from shoal.coordination.cluster import layout
+from shoal.core.alerts.occurrences import recovery
 from shoal.core.alerts.records import AlertCondition
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.errors import JobTaken
@@ -142,6 +143,7 @@ async def test_run_that_does_not_finish_in_time_is_found_once(watched: Watched) 
     [one] = found.values()
     assert (one.rule, one.workflow) == ("watch", "daily")
     assert await watched.look(MONDAY + 8 * HOUR) == found
+    assert not await watched.site.quarantined()  # as a condition that is stored twice would be
     reason = "no run for 2026-03-02 has succeeded by 2026-03-02 07:30 UTC"
     assert await watched.told() == [("workflow.not-finished", True, reason)]
     await watched.ran(workflow, MONDAY + 2 * HOUR + MINUTE)  # run by hand: it counts
@@ -188,6 +190,23 @@ async def test_usual_time_is_learnt(watched: Watched) -> None:
     assert not await watched.look(MONDAY + 104 * MINUTE)
     [one] = (await watched.look(MONDAY + 105 * MINUTE)).values()
     assert one.trigger == "workflow.not-finished"
+
+
+async def test_backfilled_runs_are_not_learnt_from(watched: Watched) -> None:
+    workflow = await daily(watched)
+    usual = {"percentile": 95, "runs": 10, "margin": "5m"}
+    await rule(watched, "workflow.not-finished", deadline=usual)
+    for day in range(1, 31):
+        logical = MONDAY - day * DAY
+        is_backfilled = day <= 10
+        ended = logical + (20 * HOUR if is_backfilled else HOUR)
+        await watched.ran(workflow, logical, ended=ended)
+    async with watched.site.database.unit_of_work() as uow:
+        newer = workflow_instance.c.logical_time >= MONDAY - 10 * DAY
+        await uow.connection.execute(update(workflow_instance).where(newer).values(backfill_id=1))
+        await uow.commit()
+    assert not await watched.look(MONDAY + HOUR)
+    assert await watched.look(MONDAY + 2 * HOUR)
 
 
 async def test_dead_mans_switch(watched: Watched) -> None:
@@ -259,6 +278,23 @@ async def test_worker_that_is_gone_and_comes_back(watched: Watched) -> None:
     async with Membership(watched.session, layout.WORKERS, "w-3", about):
         assert list(await watched.look()) == ["worker.gone/default@alpha #2/watch"]
     assert len(await watched.look()) == 2
+
+
+async def test_worker_that_never_comes_back_is_forgotten_without_a_recovery(
+    watched: Watched,
+) -> None:
+    await rule(watched, "worker.gone")
+    about = {"host": "alpha", "group": "default"}
+    async with Membership(watched.session, layout.WORKERS, "w-1", about):
+        assert not await watched.look()
+    assert await watched.look(MONDAY)
+    assert await watched.look(MONDAY + 29 * DAY)
+    assert not await watched.look(MONDAY + 31 * DAY)
+    async with watched.site.database.unit_of_work(read_only=True) as uow:
+        events = [one for one in await uow.events.after(0, 100) if one.kind == "alert.condition"]
+        assert await uow.alert_conditions.members("worker") == {}
+    ends = [found for one in events if (found := recovery(one)) is not None]
+    assert [one.is_told for one in ends] == [False]
 
 
 async def test_what_was_not_seen_before_a_server_died_is_found_by_the_next(

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text, update
 
-from shoal.core.runs.quarantine import ItemKind
+from shoal.alert.jobs import event_reader
+from shoal.core.alerts.occurrences import Occurrence, occurrence
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.core.runs.records import ChangeEvent
 from shoal.core.runs.run import Run
 from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import alert, task_instance, workflow_instance
@@ -149,6 +152,89 @@ async def test_bad_event_is_quarantined_and_its_neighbours_are_told(
             while len(await other.alerts()) < 7:
                 await asyncio.sleep(0.05)
     assert len(await ready.quarantined()) == 1
+
+
+async def test_skipped_event_that_is_retried_becomes_an_alert(
+    ready: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ready.rule(triggers=["task.failed"])
+    read = occurrence
+
+    def broken(event: ChangeEvent) -> Occurrence | None:
+        if event.data.get("workflow") == "bad":
+            raise RuntimeError("a defect")
+        return read(event)
+
+    monkeypatch.setattr(event_reader, "occurrence", broken)
+    await ready.happens({"kind": "task.state", "state": "FAILED", "workflow": "bad", "task": "a"})
+    await ready.happens({"kind": "task.state", "state": "FAILED", "workflow": "good", "task": "a"})
+    async with ready.server():
+        await ready.until(1)
+        [record] = await ready.quarantined()
+        position = await _position(ready)
+        await _retry(ready, record)
+        async with asyncio.timeout(DEADLINE_S):
+            while (found := await ready.quarantined())[0].tries < 2:
+                await asyncio.sleep(0.05)
+        assert found[0].retry_at is None  # once for each request
+        monkeypatch.setattr(event_reader, "occurrence", read)
+        await _retry(ready, record)
+        [_, facts] = await ready.until(2)
+        async with asyncio.timeout(DEADLINE_S):
+            while await ready.quarantined():
+                await asyncio.sleep(0.05)
+    assert [one["workflow"] for one in facts["alerts"]] == ["bad"]
+    assert await _position(ready) >= position
+
+
+async def test_purged_event_that_is_retried_says_so(ready: Site) -> None:
+    record = QuarantinedItem(
+        kind=ItemKind.EVENT,
+        item="999999",
+        partition=None,
+        reason="why",
+        tries=1,
+        since=datetime.now(UTC),
+        consumer=ItemConsumer.ALERTS,
+        is_skipped=True,
+    )
+    async with ready.database.unit_of_work() as uow:
+        await uow.quarantine.note(record)
+        await uow.commit()
+    await _retry(ready, record)
+    async with ready.server():
+        async with asyncio.timeout(DEADLINE_S):
+            while (found := await ready.quarantined())[0].tries < 2:
+                await asyncio.sleep(0.05)
+    assert "event 999999" in found[0].reason
+
+
+async def _retry(site: Site, one: QuarantinedItem) -> None:
+    async with site.database.unit_of_work() as uow:
+        await uow.quarantine.request_retry(one.kind, one.item, one.consumer, datetime.now(UTC))
+        await uow.commit()
+
+
+async def _position(site: Site) -> int:
+    async with site.database.unit_of_work(read_only=True) as uow:
+        return await uow.alert_jobs.position() or 0
+
+
+async def test_failed_message_that_is_sent_again_arrives(ready: Site) -> None:
+    ready.sink.handlers["/hook"] = says(answer(400, "no"))
+    async with ready.server():
+        await ready.fails(run=1)
+        [failed] = await ready.settled()
+        assert failed.state == "FAILED"
+        ready.sink.handlers["/hook"] = says(answer(200, "ok"))
+        async with ready.database.unit_of_work() as uow:
+            await uow.projects.set_description("p", "events never come first")
+            assert await uow.deliveries.send_again(failed.id, datetime.now(UTC))
+            assert not await uow.deliveries.send_again(failed.id, datetime.now(UTC))
+            await uow.commit()
+        await ready.until(2)
+        [sent] = await ready.settled()
+    assert (sent.id, sent.state, sent.tries) == (failed.id, "SENT", 2)
 
 
 async def test_position_moves_past_a_skipped_event_with_its_record(ready: Site) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from shoal.alert.jobs import event_reader
 from shoal.sql.repositories.events import NewEvent
-from shoal.sql.schema.tables import task_instance
+from shoal.sql.schema.tables import alert, task_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
 from tests.support.servers.http_server import answer, says
+from tests.support.waiting import DEADLINE_S
 
 
 async def test_a_failed_run_is_told_once(ready: Site) -> None:
@@ -134,9 +136,39 @@ async def test_a_task_that_is_tried_again_has_not_failed_yet(ready: Site) -> Non
         found = {(one.rule, one.trigger) for one in await ready.alerts()}
         assert found == {("retries", "task.retrying"), ("failures", "task.failed")}
         await ready.happens({**task, "attempt": 3, "state": "SUCCEEDED"})
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             while any(one.state == "OPEN" for one in await ready.alerts()):
                 await asyncio.sleep(0.02)
+
+
+async def test_a_retry_behind_events_of_another_master_is_found(
+    ready: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids of two transactions lie among each other, and a batch ends between them."""
+    monkeypatch.setattr(event_reader, "_BATCH", 2)
+    monkeypatch.setattr(event_reader, "_DECISION", 1)
+    await ready.rule(triggers=["task.failed"])
+    await ready.rule("retries", triggers=["task.retrying"])
+    at = datetime.now(UTC)
+    task = {"workflow": "daily", "task": "load"}
+    stored = [
+        NewEvent(at, "task.state", "p", {**task, "attempt": 1, "state": "FAILED"}, 1),
+        NewEvent(at + timedelta(seconds=1), "alert.state", "p", {"state": "OPEN"}, 1),
+        NewEvent(at + timedelta(seconds=1), "task.state", "p", {"state": "RUNNING"}, 2),
+        *[NewEvent(at, "task.state", "p", {"task": f"t{n}", "state": "FAILED"}, 1) for n in "ab"],
+        NewEvent(at, "task.state", "p", {**task, "attempt": 2, "state": "QUEUED"}, 1),
+    ]
+    async with ready.database.unit_of_work() as uow:
+        await uow.projects.set_description("p", "events never come first")
+        await uow.events.add(stored)
+        await uow.commit()
+    async with ready.server():
+        await ready.settled(2)
+        async with asyncio.timeout(DEADLINE_S):
+            while len(await ready.alerts()) < 3:
+                await asyncio.sleep(0.02)
+    found = [(one.rule, one.task) for one in await ready.alerts()]
+    assert found == [("retries", "load"), ("failures", "ta"), ("failures", "tb")]
 
 
 async def test_several_ways_are_told_apart(site: Site) -> None:
@@ -170,6 +202,24 @@ async def test_quiet_hours_put_messages_off_but_not_critical_ones(ready: Site) -
         waiting = next(one for one in await ready.deliveries() if one.rule == "quiet")
     assert waiting.state == "PENDING"
     assert timedelta(hours=1) < waiting.due_at - now <= timedelta(hours=2)
+
+
+async def test_critical_alert_does_not_wait_in_a_message_of_quiet_hours(ready: Site) -> None:
+    now = datetime.now(UTC)
+    hours = {
+        "since": f"{now - timedelta(hours=1):%H:%M}",
+        "until": f"{now + timedelta(hours=2):%H:%M}",
+    }
+    await ready.rule(quiet=[hours])
+    async with ready.server():
+        await ready.fails(run=1)
+        async with asyncio.timeout(DEADLINE_S):
+            while not await ready.deliveries():
+                await asyncio.sleep(0.02)
+        await ready.rule(quiet=[hours], severity="critical")
+        await ready.fails("other", run=2)
+        [facts] = await ready.until(1)
+    assert {one["workflow"] for one in facts["alerts"]} == {"daily", "other"}
 
 
 async def test_reminders_and_escalations_until_somebody_acknowledges(ready: Site) -> None:
@@ -214,6 +264,53 @@ async def test_a_silence_covers_and_ends(ready: Site) -> None:
         # It goes on when the silence is over.
         [_, _, later] = await ready.until(3)
         assert [one["workflow"] for one in later["alerts"]] == ["daily"]
+
+
+async def test_alerts_of_a_silence_that_is_ended_early_are_told(ready: Site) -> None:
+    now = datetime.now(UTC)
+    async with ready.database.unit_of_work() as uow:
+        silence, longer = [
+            await uow.alert_definitions.silence(
+                "p", workflow, "", "", now, now + timedelta(days=7), "upgrade", "ada"
+            )
+            for workflow in ("daily", "weekly")
+        ]
+        await uow.commit()
+    async with ready.server():
+        await ready.fails(run=1)
+        await ready.fails("weekly", run=2)
+        async with asyncio.timeout(DEADLINE_S):
+            while len(await ready.alerts()) < 2:
+                await asyncio.sleep(0.02)
+        async with ready.database.unit_of_work() as uow:
+            await uow.alert_definitions.end_silence("p", silence.id)
+            await uow.commit()
+        [facts] = await ready.until(1)
+    assert [one["workflow"] for one in facts["alerts"]] == ["daily"]
+    assert facts["kind"] == "FIRING"
+    [_, other] = await ready.alerts()
+    assert (other.silenced_by, other.told_at) == (longer.id, None)
+
+
+async def test_open_alerts_outlive_their_time(ready: Site) -> None:
+    """What is open is still to be told as over; what has ended is kept from its end on."""
+    async with ready.server():
+        for workflow in ("open", "ended", "ended late"):
+            await ready.fails(workflow)
+        await ready.succeeds("ended")
+        await ready.succeeds("ended late")
+        async with asyncio.timeout(DEADLINE_S):
+            while sum(one.state == "RESOLVED" for one in await ready.alerts()) < 2:
+                await asyncio.sleep(0.02)
+    now = datetime.now(UTC)
+    async with ready.database.unit_of_work() as uow:
+        long_ago = now - timedelta(days=99)
+        await uow.connection.execute(update(alert).values(at=long_ago))
+        early = update(alert).where(alert.c.workflow == "ended")
+        await uow.connection.execute(early.values(resolved_at=long_ago))
+        assert await uow.alerts.prune(now - timedelta(days=90), 10) == 1
+        await uow.commit()
+    assert [one.workflow for one in await ready.alerts()] == ["open", "ended late"]
 
 
 async def task_ended(site: Site, outputs: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from shoal.core.alerts.rules import Severity
 from shoal.core.backfill.request import asked
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.run import Run
 from shoal.sql.backfill_plans import plan_of
 from tests.integration.api.conftest import PREFIX, Api
@@ -113,6 +114,7 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
     backfill = await _backfill(api, project)
     purge = await api.client.post(f"{PREFIX}/purges", json={"dry_run": True, "project": project})
     assert purge.status_code == 202, purge.text
+    await _quarantined(api, project)
     schedules = await api.client.get(f"{PREFIX}/projects/{project}/workflows/daily/schedules")
     await rollups.stock(api.services.store.database, project)
     async with api.services.store.unit_of_work(read_only=True) as uow:
@@ -135,6 +137,28 @@ async def stocked(api: Api, project: str, word: str = "hidden") -> dict[str, Any
         "path": "etl/a.py",
         "version": 1,
     }
+
+
+async def _quarantined(api: Api, project: str) -> None:
+    now = api.services.store.clock()
+    async with api.services.store.unit_of_work() as uow:
+        for number in ("17", "18"):
+            await uow.quarantine.note(
+                QuarantinedItem(
+                    kind=ItemKind.EVENT,
+                    item=number,
+                    partition=None,
+                    reason="KeyError: 'task' (occurrences.py:149)",
+                    tries=1,
+                    since=now,
+                    consumer=ItemConsumer.ALERTS,
+                    project=project,
+                    workflow="daily",
+                    last_at=now,
+                    is_skipped=True,
+                )
+            )
+        await uow.commit()
 
 
 async def _begin(api: Api, run: Run) -> None:

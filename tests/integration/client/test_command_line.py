@@ -77,7 +77,7 @@ def test_invalid_definitions_end_with_2_and_every_line(here: Shoal) -> None:
     text = here("apply", "a.yaml", "b.yaml")
     assert (text.status, text.out) == (2, "")
     assert text.err.startswith("a.yaml:2: tasks[0].type: unknown task type 'SHEL'")
-    assert "b.yaml:2: is no YAML: the line is indented with a tab" in text.err
+    assert "b.yaml:2: is not YAML: the line is indented with a tab" in text.err
     found = here("apply", "a.yaml", "b.yaml", "--json")
     assert found.status == 2
     assert {(p["file"], p["line"]) for p in found.json["problems"]} == {

@@ -183,7 +183,7 @@ def test_a_cluster_that_is_not_well_still_reports(
     ("answer", "says"),
     [
         (Answer(502, "<html>bad gateway", "text/html"), "answers 502 .*is that a Shoal API"),
-        (Answer(200, "<html>hello", "text/html"), "is no JSON; is that the address"),
+        (Answer(200, "<html>hello", "text/html"), "is not JSON; is that the address"),
         (Answer(404, ["a", "list"]), "answers 404"),
         (problem(401, "unauthorized", "x"), "refuses the token: it belongs to another cluster"),
     ],

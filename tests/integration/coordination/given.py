@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from shoal.coordination import (
+    OwnerNodes,
     Ownership,
+    OwnershipListener,
     QueueEntry,
     ZkSession,
 )
@@ -22,12 +24,8 @@ class Recorder:
         self.on_acquired: Callable[[], None] = lambda: None
         self.ownership = Ownership(
             session,
-            owner_id,
-            {"address": f"{owner_id}:1"},
-            on_acquired=self._acquired,
-            on_released=self._released,
-            on_lost=self._lost,
-            owner_path=layout.owner,
+            OwnerNodes(layout.owner, owner_id, {"address": f"{owner_id}:1"}),
+            OwnershipListener(self._acquired, self._released, self._lost),
             **options,
         )
 

@@ -149,6 +149,6 @@ def test_owners_differ_by_name_or_by_an_epoch_that_the_database_does_not_have_ye
 def test_many_owners_are_named_in_short() -> None:
     found = [Disagreement(n, f"m{n % 3}", n, None, 100) for n in range(20)]
     assert in_words(found, 2) == (
-        "0, 1, …; owners in ZooKeeper: m0, m1, … (epoch 0 to 19); in the database: nobody "
+        "0, 1, …; owners in ZooKeeper: m0, m1, … (epoch 0 to 19); in the database: no owner "
         "(epoch 100)"
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shoal.coordination import Ownership, ZkSession, prepare
+from shoal.coordination import OwnerNodes, Ownership, OwnershipListener, ZkSession, prepare
 from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S
@@ -29,12 +29,8 @@ class Notes:
     def ownership(self, session: ZkSession, owner_id: str) -> Ownership:
         return Ownership(
             session,
-            owner_id,
-            {},
-            on_acquired=self.on_acquired,
-            on_released=self.on_released,
-            on_lost=self.on_lost,
-            owner_path=layout.owner,
+            OwnerNodes(layout.owner, owner_id),
+            OwnershipListener(self.on_acquired, self.on_released, self.on_lost),
             reread_s=0.01,
         )
 

@@ -234,7 +234,7 @@ async def test_of_two_exporters_one_comes_too_late(
         await exporter(database, store).run()
         for run in await begun(database, 5):
             await end(database, run, "a")
-    slow, loop = exporter(database, store, most_rows=10), asyncio.get_running_loop()
+    slow, loop = exporter(database, store, pieces=Pieces(step=10)), asyncio.get_running_loop()
     write = slow._write
 
     def overtaken(sequence: int, found: Gathered) -> list[HistoryFile]:
@@ -246,7 +246,7 @@ async def test_of_two_exporters_one_comes_too_late(
     monkeypatch.setattr(slow, "_write", overtaken)
     with pytest.raises(ExportTaken, match="another exporter has made export"):
         await slow.run()
-    await exporter(database, store, most_rows=10).run()
+    await exporter(database, store, pieces=Pieces(step=10)).run()
     await assert_complete(database, store)
     found = store.contents()
     expected = 40 if is_first else 45

@@ -46,7 +46,7 @@ async def test_mount_of_kubernetes_is_read_and_its_change_too(tmp_path: Path) ->
         ("outside", "the file is outside of"),
         ("shared", "every user may write"),
         ("large", "has more than 65,536 bytes"),
-        ("binary", "is no UTF-8"),
+        ("binary", "is not UTF-8"),
         ("short", "cannot be a secret: it has less than 4 characters"),
         ("long", "cannot be a secret: it has more than 32,768 bytes"),
         ("good/x", "it is not a file"),

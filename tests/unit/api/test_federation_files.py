@@ -59,7 +59,7 @@ async def test_groups_of_a_directory_are_names_of_its_tree(tmp_path: Path) -> No
         "groups": {"analysts": "analysts"},
     }
     async with AsyncExitStack() as stack:
-        with pytest.raises(BadFederation, match="'analysts' is no DN"):
+        with pytest.raises(BadFederation, match="'analysts' is not a DN"):
             await open_federation(stack, ApiSettings.model_validate({"ldap": ldap}))
 
 

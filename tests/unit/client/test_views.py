@@ -130,7 +130,7 @@ def test_a_lane_says_what_is_late_before_what_its_run_waits_for() -> None:
         ("partition.takeover", {"partition": 3, "owner": "m2", "previous_owner": "m1", "epoch": 5},
          "partition 3 from m1 to m2"),
         ("partition.takeover", {"partition": 3, "owner": "m2", "previous_owner": None},
-         "partition 3 from nobody to m2"),
+         "partition 3 from no owner to m2"),
     ],
 )  # fmt: skip
 def test_what_happened_in_a_few_words(kind: str, data: dict[str, Any], text: str) -> None:

@@ -74,6 +74,21 @@ def test_nothing_overtakes_what_waits_in_the_queue(first: str, taken: list[str])
     assert end(run, "a", TaskSignal.SUCCEED, eager(before=before)) == taken
 
 
+def test_it_is_the_turn_of_another_project_that_waits() -> None:
+    """Unless the task is more urgent; workers of earlier versions name no lane."""
+    run = fan()  # runs are alike, also in their ids
+    waiting = (run.priority, run.id + 1, 2, 9999)
+    request = eager(before=waiting)
+    own = queue_entry(run, run.attempts["c"]).lane
+    for lane, taken in ((own, 4), (own + 1, 0), (None, 4)):
+        request.lane = lane
+        request.taken.clear()
+        assert len(end(fan(), "a", TaskSignal.SUCCEED, request)) == taken
+    request = eager(before=(run.priority + 1, 1, 2, 1))
+    request.lane = own + 1
+    assert len(end(fan(), "a", TaskSignal.SUCCEED, request)) == 4
+
+
 def test_an_instance_of_higher_priority_comes_first() -> None:
     run = fan()
     assert end(run, "a", TaskSignal.SUCCEED, eager(before=(run.priority - 1, 999, 4, 9999))) == []

@@ -137,7 +137,7 @@ def test_unknown_store_is_named_with_those_that_there_are() -> None:
         ({"cache_s": 0}, "cache_s"),
         ({"tiemout_s": 1}, "tiemout_s"),
         ({"kind": "drawr"}, "no kind 'drawr' of stores here; installed are: bad, drawer, files"),
-        ({"kind": "bad"}, "is no SecretStore"),
+        ({"kind": "bad"}, "is not a SecretStore"),
         ({"kind": "gone"}, "cannot be loaded: No module named 'no_such_module'"),
     ],
 )

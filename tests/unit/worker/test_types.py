@@ -160,7 +160,7 @@ def test_driver_of_a_standalone_master_stays_on_the_worker() -> None:
 
 @pytest.mark.parametrize("key", ["hadoop.x", "spark.a b", "spark.a=b", "", "spark.x\nspark.y"])
 def test_conf_keys_are_settings_of_spark(key: str) -> None:
-    assert "is no Spark setting" in refusal(conf={key: "x"})
+    assert "is not a Spark setting" in refusal(conf={key: "x"})
 
 
 @pytest.mark.parametrize("memory", ["1", "1.5g", "0g", "g", "1g 2g", "1gx"])

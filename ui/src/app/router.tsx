@@ -434,7 +434,7 @@ const map = createRoute({
 const cluster = createRoute({
   getParentRoute: () => inside,
   path: '/cluster',
-  validateSearch: z.object({ tab: opt(z.enum(['overview', 'queue', 'takeovers'])), group: text }),
+  validateSearch: z.object({ tab: opt(z.enum(['overview', 'queue', 'takeovers', 'quarantine'])), group: text }),
   component: function ClusterRoute() {
     const search = cluster.useSearch()
     const navigate = cluster.useNavigate()

@@ -20,7 +20,7 @@ const LIMIT = 200
 const DAYS = [7, 30, 90, 365] as const
 export const PERMISSIONS: readonly Permission[] = [
   'project.read', 'run.operate', 'project.edit', 'connection.edit', 'project.manage',
-  'cluster.read', 'project.create', 'history.purge', 'environment.edit', 'user.manage', 'audit.read', 'secrets.rotate',
+  'cluster.read', 'cluster.operate', 'project.create', 'history.purge', 'environment.edit', 'user.manage', 'audit.read', 'secrets.rotate',
 ]
 
 interface TokenForm {

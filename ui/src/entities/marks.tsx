@@ -62,7 +62,7 @@ export function Findings({ findings, empty }: { findings: readonly Finding[]; em
 
 export type Needed = 'run.operate' | 'project.edit' | 'connection.edit' | 'project.manage' | Platform
 /** What belongs to no project: administrators alone may do it. */
-type Platform = 'cluster.read' | 'project.create' | 'environment.edit' | 'user.manage' | 'audit.read'
+type Platform = 'cluster.read' | 'cluster.operate' | 'project.create' | 'environment.edit' | 'user.manage' | 'audit.read'
 const ROLES: Record<Exclude<Needed, Platform>, readonly string[]> = {
   'run.operate': ['runner', 'writer', 'owner'],
   'project.edit': ['writer', 'owner'],

@@ -1,7 +1,7 @@
 /** What is asked of the API, with the keys under which answers are kept. Events renew them. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, ApiProblem, take } from '@/api/client'
-import type { RunQuery, WorkflowSort } from '@/api/types'
+import type { Quarantined, QuarantinedRef, RunQuery, WorkflowSort } from '@/api/types'
 import { pagesOf } from './lists'
 
 const PAGE = 100
@@ -209,6 +209,22 @@ export const queueEntries = (group: string | undefined) => ({
 })
 
 export const takeovers = pagesOf(['cluster', 'takeovers'], (cursor) => take(api.GET('/api/v1/takeovers', { params: { query: { cursor, limit: 100 } } })))
+
+export const quarantined = {
+  ...pagesOf(['cluster', 'quarantine'], (cursor) => take(api.GET('/api/v1/quarantine', { params: { query: { cursor, limit: 100 } } }))),
+  refetchInterval: 5000, // no event tells of it
+}
+
+/** Names an item as the API wants it: what lists show has been read from the same API. */
+const itemOf = ({ consumer, kind, item }: Quarantined) => ({ consumer, kind, item }) as QuarantinedRef
+
+export function retryQuarantined(one: Quarantined) {
+  return take(api.POST('/api/v1/quarantine-retries', { body: itemOf(one) }))
+}
+
+export function discardQuarantined(one: Quarantined) {
+  return take(api.POST('/api/v1/quarantine-discards', { body: itemOf(one) }))
+}
 
 /** Reads a part of a log; a negative offset counts from its end. */
 export function readLog(id: number, offset: number, limit: number) {

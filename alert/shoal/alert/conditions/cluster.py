@@ -15,11 +15,13 @@ from shoal.coordination.cluster.membership import MemberInfo
 from shoal.coordination.cluster.owners import Owners, disagreements, in_words
 from shoal.coordination.session.nodes import SessionState
 from shoal.core.alerts.occurrences import Trigger
+from shoal.core.alerts.records import AlertCondition
 from shoal.sql import Database, UnitOfWork
 
 PARTS = ("partitions", "worker", "master", "quarantine", "answers", "certificate")
 KINDS = {"worker": Trigger.WORKER_GONE, "master": Trigger.MASTER_GONE}
 
+FORGET = timedelta(days=30)  # members that are gone
 _SLOW_S = 1.0  # for the database or ZooKeeper to answer a trivial question
 _SLOW_LOOKS = 3  # in a row, before that is told
 _ENDING = timedelta(days=14)  # of a certificate
@@ -71,10 +73,18 @@ class ClusterConditions:
 
     async def members(
         self, uow: UnitOfWork, kind: str, now: datetime
-    ) -> tuple[dict[str, str], dict[str, datetime | None]]:
-        """Return the members that are gone, with reasons, and what is new about members."""
+    ) -> tuple[Problems, dict[str, datetime | None], dict[str, bool]]:
+        """Return the members that are gone, with reasons, and what is new about members.
+
+        The third are all members that are known, and whether each is there. One that is gone for
+        longer than ``FORGET`` is not known.
+        """
         live = _names(kind, self._members[kind].current())
-        known = await uow.alert_conditions.members(kind)
+        known = {
+            name: at
+            for name, at in (await uow.alert_conditions.members(kind)).items()
+            if at is None or at >= now - FORGET
+        }
         changes: dict[str, datetime | None] = {}
         for name in live:
             if known.get(name, now) is not None:
@@ -85,7 +95,7 @@ class ClusterConditions:
             name: f"{kind} {name} is gone since {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
             for name, at in gone.items()
         }
-        return reasons, changes
+        return reasons, changes, {name: name not in gone for name in known | changes}
 
     async def _partitions(self, uow: UnitOfWork) -> list[tuple[str, str]]:
         rows = await uow.partitions.all()
@@ -138,6 +148,15 @@ class ClusterConditions:
 
 def _listed(found: Sequence[object]) -> str:
     return ", ".join(map(str, found[:_NAMED])) + (", …" if len(found) > _NAMED else "")
+
+
+def member_of(condition: AlertCondition) -> tuple[str, str] | None:
+    """Return the kind and name of the member that is gone; None: the condition is another one."""
+    for kind, trigger in KINDS.items():
+        if condition.trigger is trigger:
+            about = condition.subject.removeprefix(f"{trigger}/")
+            return kind, about.removesuffix(f"/{condition.rule}")
+    return None
 
 
 def part_of(problem: str) -> str:

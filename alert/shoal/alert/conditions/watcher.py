@@ -8,12 +8,20 @@ the others are as if it were not there.
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum, auto
 
 import structlog
 
-from shoal.alert.conditions.cluster import KINDS, PARTS, ClusterConditions, Problems, part_of
+from shoal.alert.conditions.cluster import (
+    FORGET,
+    KINDS,
+    PARTS,
+    ClusterConditions,
+    Problems,
+    member_of,
+    part_of,
+)
 from shoal.alert.conditions.workflows import Watched, WorkflowConditions
 from shoal.alert.jobs.catalog import Catalog, Rule
 from shoal.alert.jobs.quarantine import quarantined
@@ -29,7 +37,6 @@ log = structlog.get_logger()
 
 WATCHING = "watching"
 _IDLE_S = 2.0  # while no rule watches anything
-_FORGET = timedelta(days=30)  # members that are gone
 _KINDS = (ItemKind.WORKFLOW, ItemKind.CONDITION, ItemKind.CLUSTER)
 _OURS = (ItemConsumer.ALERTS, _KINDS)
 
@@ -40,6 +47,7 @@ class _Change(Enum):
     BEGIN = auto()
     END = auto()
     ORPHAN = auto()  # its rule is gone
+    FORGET = auto()  # the member that it is about is gone for good: nothing has recovered
 
 
 @dataclass
@@ -51,6 +59,7 @@ class _Failures:
     workflows: set[tuple[str, str]] = field(default_factory=set)  # project, name or "*"
     parts: set[str] = field(default_factory=set)  # of the cluster
     unseen: set[Trigger] = field(default_factory=set)
+    members: dict[str, dict[str, bool]] = field(default_factory=dict)  # kind: name: is it there
 
     def add(
         self,
@@ -83,6 +92,11 @@ class _Failures:
             return one.trigger in self.unseen or (is_degraded and part_of(about) in self.parts)
         places = {(one.project, one.workflow), (one.project, "*")}
         return bool(places & self.workflows)
+
+    def is_forgotten(self, one: AlertCondition) -> bool:
+        """Return whether a condition is that a member is gone, and the member is not back."""
+        found = member_of(one)
+        return found is not None and not self.members.get(found[0], {}).get(found[1], False)
 
 
 class Watcher:
@@ -146,9 +160,14 @@ class Watcher:
         ]
         # Where the rule is gone, nobody has seen whether its cause is.
         orphans = [one for one in ended if not self._is_watched(one)]
-        ended = [one for one in ended if self._is_watched(one)]
-        if begun or ended or orphans or any(members.values()):
-            await self._store(begun, ended, orphans, members, failed)
+        forgotten = [one for one in ended if self._is_watched(one) and failed.is_forgotten(one)]
+        ended = [one for one in ended if one not in orphans and one not in forgotten]
+        changes = [(_Change.BEGIN, one) for one in begun]
+        changes += [(_Change.END, one) for one in ended]
+        changes += [(_Change.ORPHAN, one) for one in orphans]
+        changes += [(_Change.FORGET, one) for one in forgotten]
+        if changes or any(members.values()):
+            await self._store(changes, members, failed)
         if failed.records or known:
             await self._note(failed, known)
         return True
@@ -227,7 +246,7 @@ class Watcher:
             for kind in kinds:
                 async with self._database.unit_of_work(read_only=True) as uow:
                     seen = await self._cluster.members(uow, kind, failed.now)
-                found[KINDS[kind]], members[kind] = seen
+                found[KINDS[kind]], members[kind], failed.members[kind] = seen
 
         async def skip(part: str, error: Exception) -> None:
             if not isinstance(error, CoordinationError):  # else it cannot be seen now
@@ -253,9 +272,7 @@ class Watcher:
 
     async def _store(
         self,
-        begun: list[AlertCondition],
-        ended: list[AlertCondition],
-        orphans: list[AlertCondition],
+        wanted: Sequence[tuple[_Change, AlertCondition]],
         members: Mapping[str, Mapping[str, datetime | None]],
         failed: "_Failures",
     ) -> None:
@@ -264,7 +281,7 @@ class Watcher:
             await uow.alert_jobs.require(WATCHING, self._epoch)
             for kind, changes in members.items():
                 await uow.alert_conditions.note_members(kind, changes)
-            await uow.alert_conditions.forget_members(now - _FORGET)
+            await uow.alert_conditions.forget_members(now - FORGET)
             await uow.commit()
 
         async def store(changes: Sequence[tuple[_Change, AlertCondition]]) -> None:
@@ -273,7 +290,8 @@ class Watcher:
                 await uow.alert_jobs.require(WATCHING, self._epoch)
                 await uow.alert_conditions.begin(of[_Change.BEGIN], now)
                 await uow.alert_conditions.end(of[_Change.END], now)
-                await uow.alert_conditions.end(of[_Change.ORPHAN], now, is_told=False)
+                await uow.alert_conditions.end(of[_Change.FORGET], now, is_told=False)
+                await uow.alert_conditions.end(of[_Change.ORPHAN], now, is_event=False)
                 await uow.commit()
             for one in of[_Change.BEGIN]:
                 log.info("a condition holds", rule=one.rule, about=one.subject, reason=one.reason)
@@ -284,9 +302,6 @@ class Watcher:
             workflow = one.workflow or None
             failed.add(ItemKind.CONDITION, name, error, project=one.project, workflow=workflow)
 
-        wanted = [(_Change.BEGIN, one) for one in begun]
-        wanted += [(_Change.END, one) for one in ended]
-        wanted += [(_Change.ORPHAN, one) for one in orphans]
         await isolate(wanted, store, skip)
 
     async def _note(self, failed: "_Failures", known: Set[tuple[ItemKind, str]]) -> None:

@@ -16,6 +16,8 @@ from shoal.sql import UnitOfWork
 
 log = structlog.get_logger()
 
+MOST_SILENCES = 10_000  # of all projects that are heeded
+
 Named = tuple[str, str]  # project, name
 S = TypeVar("S", bound=BaseModel)
 
@@ -49,12 +51,12 @@ class Catalog:
     silences: Sequence[AlertSilence] = ()
     _changes: int = -1
 
-    async def refresh(self, uow: UnitOfWork, now: datetime) -> None:
-        """Read everything anew if something was changed."""
+    async def refresh(self, uow: UnitOfWork, now: datetime) -> bool:
+        """Read everything anew if something was changed; return whether it was."""
         changes = await uow.alert_jobs.changes()
         if changes == self._changes:
-            return
-        self.silences = await uow.alert_definitions.silences(None, now, limit=10_000)
+            return False
+        self.silences = await uow.alert_definitions.silences(None, now, limit=MOST_SILENCES)
         rules: dict[str, dict[str, Rule]] = {}
         receivers, channels = {}, {}
         for one in await uow.alert_definitions.all():
@@ -68,6 +70,7 @@ class Catalog:
                     channels[one.project, one.name] = channel
         self.rules, self.receivers, self.channels = rules, receivers, channels
         self._changes = changes
+        return True
 
     def rule(self, project: str, name: str) -> RuleSpec | None:
         """Return a rule, if there is one still."""

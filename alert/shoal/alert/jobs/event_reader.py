@@ -26,10 +26,12 @@ from shoal.core.alerts.occurrences import (
     warned,
 )
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewAlert, NewDelivery
-from shoal.core.runs.quarantine import ItemKind
-from shoal.core.runs.records import ChangeEvent, Instance
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.core.runs.records import ChangeEvent, EventKind, Instance
+from shoal.core.untrusted import read_count
 from shoal.sql import Database, EventTail, UnitOfWork
-from shoal.sql.isolation import isolate
+from shoal.sql.errors import NotFound
+from shoal.sql.isolation import is_outage, isolate
 from shoal.sql.repositories.alerts.jobs import READING
 
 log = structlog.get_logger()
@@ -37,9 +39,11 @@ log = structlog.get_logger()
 RECOVERED_S = 5.0  # recoveries are collected so long
 _BATCH = 500  # events
 _IDLE = timedelta(seconds=30)  # without a rule the position is stored this often
+_RETRY_EVERY = timedelta(seconds=2)  # so often requests to retry events are looked for
 _OF_FAILURES = frozenset({Trigger.TASK_FAILED, Trigger.TASK_RETRYING})
 _WARNED = Trigger.TASK_WARNED
-_DECISION = 1_000  # events of a run in which the next attempt of a task is looked for
+_OF_DECISIONS = frozenset({EventKind.TASK_STATE, EventKind.INSTANCE_STATE})
+_DECISION = 1_000  # events of a decision that are read at once
 
 
 class EventReader:
@@ -51,6 +55,7 @@ class EventReader:
         self._database, self._epoch = database, epoch
         self._poll_s, self._clock = poll_s, clock
         self._catalog = Catalog()
+        self._retries_at = clock()
 
     async def run(self) -> None:
         """Read until cancelled. Raises JobTaken, SqlError."""
@@ -61,6 +66,9 @@ class EventReader:
         while True:
             async with self._database.unit_of_work(read_only=True) as uow:
                 await self._catalog.refresh(uow, self._clock())
+            if self._clock() >= self._retries_at:
+                await self._retry()
+                self._retries_at = self._clock() + _RETRY_EVERY
             if not self._catalog.rules:
                 tail = await self._pass_over()
             elif batch := await tail.next_batch():
@@ -93,6 +101,35 @@ class EventReader:
 
         await isolate(batch, deal, self._skip)
 
+    async def _retry(self) -> None:
+        """Deal with skipped events again whose retry was requested; the position stays."""
+        async with self._database.unit_of_work(read_only=True) as uow:
+            wanted = await uow.quarantine.requested(ItemConsumer.ALERTS, [ItemKind.EVENT])
+        for one in wanted:
+            number = read_count(one.item) or 0
+            async with self._database.unit_of_work(read_only=True) as uow:
+                found = await uow.events.after(number - 1, 1, until=number)
+            try:
+                if not found:
+                    raise NotFound("event", one.item)
+                await self._store_meaning(found, (), retried=one)
+            except Exception as error:
+                if is_outage(error):
+                    raise
+                record = quarantined(
+                    ItemKind.EVENT,
+                    one.item,
+                    error,
+                    self._clock(),
+                    project=one.project,
+                    workflow=one.workflow,
+                    is_skipped=True,
+                )
+                async with self._database.unit_of_work() as uow:
+                    await uow.alert_jobs.require(READING, self._epoch)
+                    await uow.quarantine.note(record)
+                    await uow.commit()
+
     async def _skip(self, event: ChangeEvent, error: Exception) -> None:
         """Quarantine an event, and store that it has been dealt with."""
         record = quarantined(
@@ -110,15 +147,23 @@ class EventReader:
             await uow.commit()
 
     async def _store_meaning(
-        self, batch: Sequence[ChangeEvent], behind: Sequence[ChangeEvent]
+        self,
+        batch: Sequence[ChangeEvent],
+        behind: Sequence[ChangeEvent],
+        retried: QuarantinedItem | None = None,
     ) -> None:
         """Store what events mean, and that they have been dealt with; ``behind``: known later ones.
 
-        One transaction: an error leaves everything as it was.
+        ``retried``: the record of the event of ``batch``, which lies before the position. One
+        transaction: an error leaves everything as it was.
         """
         now = self._clock()
         async with self._database.unit_of_work() as uow:
-            await uow.alert_jobs.require(READING, self._epoch, batch[-1].id)
+            if retried is None:
+                await uow.alert_jobs.require(READING, self._epoch, batch[-1].id)
+            else:
+                await uow.alert_jobs.require(READING, self._epoch)
+                await uow.quarantine.remove([(retried.kind, retried.item)], retried.consumer)
             matched = await self._matched(uow, batch, behind)
             ends = [found for event in batch if (found := recovery(event)) is not None]
             runs = await self._runs(uow, matched, ends)
@@ -172,13 +217,26 @@ class EventReader:
     async def _final_or_not(
         self, uow: UnitOfWork, failed: Occurrence, behind: Sequence[ChangeEvent]
     ) -> Occurrence:
-        """Return a failed attempt as what it is: the last one, or one that another follows."""
+        """Return a failed attempt as what it is: the last one, or one that another follows.
+
+        All events of a decision are visible together, but ids of other transactions may lie
+        between them, with any time. So only a later decision about the same run proves that
+        ``behind`` has all of this one.
+        """
         run = failed.instance_id
         near = [one for one in behind if one.workflow_instance_id == run]
         found = settled(failed, near)
-        if found is not failed or (behind and behind[-1].at > failed.at):
+        if found is not failed or any(
+            one.kind in _OF_DECISIONS and one.at > failed.at for one in near
+        ):
             return found
-        return settled(failed, await uow.events.after(failed.event_id, _DECISION, run))
+        position = failed.event_id
+        while True:
+            page = await uow.events.after(position, _DECISION, run, at=failed.at)
+            found = settled(failed, page)
+            if found is not failed or len(page) < _DECISION:
+                return found
+            position = page[-1].id
 
     async def _runs(
         self,
@@ -244,9 +302,10 @@ class EventReader:
         """End alerts whose cause is gone; return the messages that say so to who was told."""
         about = {(one.project, subject) for one in ends for subject in one.subjects}
         stand = await uow.alerts.open_about(about) if about else []
-        over = {one.id: at for one in stand if (at := _end(one, ends, runs)) is not None}
-        await uow.alerts.resolve(over)
-        places = await uow.deliveries.places(over)
+        over = {one.id: end for one in stand if (end := _end(one, ends, runs)) is not None}
+        await uow.alerts.resolve({number: end.at for number, end in over.items()})
+        told = [number for number, end in over.items() if end.is_told]
+        places = await uow.deliveries.places(told)
         wanted = []
         for alert in stand:
             rule = self._catalog.rule(alert.project, alert.rule)
@@ -268,8 +327,8 @@ class EventReader:
         return wanted
 
 
-def _end(alert: Alert, ends: Sequence[Recovery], runs: dict[int, Instance]) -> datetime | None:
-    """Return when the cause of an alert was gone; None: it goes on.
+def _end(alert: Alert, ends: Sequence[Recovery], runs: dict[int, Instance]) -> Recovery | None:
+    """Return what has ended the cause of an alert; None: it goes on.
 
     What a run for an earlier logical time achieves says nothing about a later one.
     """
@@ -282,5 +341,5 @@ def _end(alert: Alert, ends: Sequence[Recovery], runs: dict[int, Instance]) -> d
             continue
         run = runs.get(one.instance_id or 0)
         if run is None or alert.logical_time is None or run.logical_time >= alert.logical_time:
-            return one.at
+            return one
     return None

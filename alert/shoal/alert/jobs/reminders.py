@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from shoal.alert.jobs.catalog import Catalog
+from shoal.alert.jobs.catalog import MOST_SILENCES, Catalog
 from shoal.alert.jobs.notifications import deliveries, next_at
 from shoal.alert.jobs.quarantine import quarantined
 from shoal.core.alerts.records import Alert, AlertState, DeliveryKind, NewDelivery
@@ -26,6 +26,7 @@ ATTENTION = "attention"
 _AT_ONCE = 200  # alerts in one transaction
 _PRUNED_AT_ONCE = 500
 _PRUNE_EVERY_S = 600.0
+_WAKE_EVERY_S = 60.0
 _AGAIN_AFTER = timedelta(minutes=10)  # an alert that could not be attended to
 
 
@@ -58,13 +59,17 @@ class Reminders:
             jobs.next_in(ATTENTION, 0.0 if is_full else self._poll_s)
 
         jobs.every(ATTENTION, attend, self._poll_s)
+        jobs.every("alerts of ended silences", self._wake, _WAKE_EVERY_S)
         jobs.every("pruning of alerts", self._prune, _PRUNE_EVERY_S)
         await jobs.run()
 
     async def _look(self) -> int:
         now = self._clock()
         async with self._database.unit_of_work(read_only=True) as uow:
-            await self._catalog.refresh(uow, now)
+            is_changed = await self._catalog.refresh(uow, now)
+        if is_changed:
+            await self._wake()
+        async with self._database.unit_of_work(read_only=True) as uow:
             bad: list[UnreadableRow] = []
             due = await uow.alerts.due(now, _AT_ONCE, bad.append)
             keys = (
@@ -124,6 +129,19 @@ class Reminders:
         again = next_at(rule, alert, steps, now)
         await uow.alerts.schedule(alert.id, again, steps, None)
         return deliveries(self._catalog, alert, rule, receivers, kind, now)
+
+    async def _wake(self) -> None:
+        """Attend to alerts whose silence was ended before its time.
+
+        Also now and then: a server that still knew the silence may have made an alert since.
+        """
+        now = self._clock()
+        async with self._database.unit_of_work() as uow:
+            await uow.alert_jobs.require(ATTENTION, self._epoch)
+            going_on = await uow.alert_definitions.silences(None, now, limit=MOST_SILENCES)
+            if woken := await uow.alerts.wake([one.id for one in going_on], now):
+                log.info("silences have ended", alerts=woken)
+            await uow.commit()
 
     async def _prune(self) -> None:
         now = self._clock()

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import TracebackType
 from typing import Annotated, Any, ClassVar, Self
 
 import structlog
@@ -60,12 +59,7 @@ class Auditor:
         self._task = asyncio.create_task(self._run(), name="auditor")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Store what is counted and link what there is, if the database lets us."""
         assert self._task is not None
         self._task.cancel()

@@ -147,7 +147,7 @@ class Caller:
         return self.identities.watching(self.credential, lambda who: visible(who) == now)
 
     def while_reading(self, project: int | None) -> AbstractAsyncContextManager[asyncio.Event]:
-        """Return a context whose event is set when the caller may not read a project any more."""
+        """Return a context whose event is set when the caller may no longer read a project."""
         return self.identities.watching(
             self.credential,
             lambda who: judge(who, Permission.PROJECT_READ, project) is AccessVerdict.ALLOWED,

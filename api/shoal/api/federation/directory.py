@@ -219,7 +219,7 @@ def normal_dn(dn: str) -> str:
     try:
         parts = ldap3.utils.dn.parse_dn(dn, escape=False, strip=True)
     except ldap3.core.exceptions.LDAPException as error:
-        raise ValueError(f"{dn!r} is no DN") from error
+        raise ValueError(f"{dn!r} is not a DN") from error
     return ",".join(f"{name.strip()}={value.strip()}".casefold() for name, value, _ in parts)
 
 

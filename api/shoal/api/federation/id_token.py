@@ -39,7 +39,7 @@ def public_keys(found: dict[str, Any]) -> KeySet:
     """
     listed = found.get("keys")
     if not isinstance(listed, list):
-        raise BadAnswer("the keys of the provider are no JWKS")
+        raise BadAnswer("the keys of the provider are not a JWKS")
     keys: list[Key] = []
     for one in listed[:_MOST_KEYS]:
         if not isinstance(one, dict) or one.get("kty") not in _KINDS or one.get("use") == "enc":

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from datetime import datetime
 from itertools import zip_longest
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import structlog
@@ -63,12 +62,7 @@ class Intake:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Return when what is under way has ended."""
         while self._tasks:
             await asyncio.wait(self._tasks)

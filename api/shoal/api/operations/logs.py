@@ -50,7 +50,7 @@ _NOT_AT_WORKERS = (NoSuchThing, LogUnavailable)
 
 @dataclass(frozen=True)
 class LogPart:
-    """A range of a log. ``finished``: the log will not grow any more. Numbers are bytes."""
+    """A range of a log. ``finished``: the log will no longer grow. Numbers are bytes."""
 
     data: bytes
     offset: int
@@ -365,7 +365,7 @@ def text_of(part: LogPart, *, from_end: bool) -> tuple[str, int, int]:
     """Return the text of a range, where it starts and where it ends (bytes).
 
     A character that the range cuts in two is left for the next range; at the start of a range
-    counted from the end it is left out. Bytes that are no UTF-8 become U+FFFD.
+    counted from the end it is left out. Bytes that are not UTF-8 become U+FFFD.
     """
     data, offset = part.data, part.offset
     if from_end and offset > 0:
@@ -383,7 +383,7 @@ def text_of(part: LogPart, *, from_end: bool) -> tuple[str, int, int]:
 
 
 class Utf8:
-    """Decodes a stream of bytes chunk by chunk; what is no UTF-8 becomes U+FFFD."""
+    """Decodes a stream of bytes chunk by chunk; what is not UTF-8 becomes U+FFFD."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

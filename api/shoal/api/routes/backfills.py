@@ -250,45 +250,16 @@ def _plan_out(plan: BackfillPlan | None, with_runs: bool) -> PlanOut | None:
     return PlanOut(
         total=len(plan.runs),
         to_run=plan.to_run,
-        runs=[
-            PlannedOut(
-                position=run.position,
-                project=run.project,
-                workflow=run.workflow,
-                logical_time=run.logical_time,
-                skipped=run.skipped,
-            )
-            for run in runs
-        ],
+        runs=[PlannedOut.of_record(run) for run in runs],
     )
 
 
 def _out(backfill: Backfill, counts: Mapping[BackfillRunState, int]) -> BackfillOut:
-    return BackfillOut(
-        id=backfill.id,
-        project=backfill.project,
-        workflow=backfill.workflow,
-        state=backfill.state,
-        reason=backfill.reason,
-        request=backfill.request.stored(),
-        counts=dict(counts),
-        total=sum(counts.values()),
-        requested_by=backfill.requested_by,
-        command_id=backfill.command_id,
-        created_at=backfill.created_at,
-        finished_at=backfill.finished_at,
+    return BackfillOut.of_record(
+        backfill, request=backfill.request.stored(), counts=dict(counts), total=sum(counts.values())
     )
 
 
 def _run(item: tuple[BackfillRun, str, str]) -> BackfillRunOut:
     run, project, workflow = item
-    return BackfillRunOut(
-        position=run.position,
-        project=project,
-        workflow=workflow,
-        logical_time=run.logical_time,
-        state=run.state,
-        reason=run.reason,
-        tries=run.tries,
-        instance_id=run.instance_id,
-    )
+    return BackfillRunOut.of_record(run, project=project, workflow=workflow)

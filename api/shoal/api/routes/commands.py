@@ -118,26 +118,11 @@ async def get_command(
 def _out(command: Command) -> CommandOut:
     assert command.created_at is not None, "it is stored"
     selection = command.selection
-    return CommandOut(
-        id=command.id,
-        type=command.type,
-        state=command.state,
-        reason=command.reason,
-        instance_id=command.instance_id,
-        result_instance_id=command.result_instance_id,
-        version=command.version,
-        parameters=command.parameters,
-        logical_time=command.logical_time,
+    return CommandOut.of_record(
+        command,
         priority=None if command.priority is None else Priority(command.priority).name,
         tasks=None if selection is None else list(selection.tasks),
         mode=None if selection is None else selection.mode,
-        task=command.task,
         labels=dict(command.labels),
         detail={name: one for name, one in command.detail.items() if name != JUDGED},
-        idempotency_key=command.idempotency_key,
-        schedule_id=command.schedule_id,
-        backfill_id=command.backfill_id,
-        requested_by=command.requested_by,
-        created_at=command.created_at,
-        handled_at=command.handled_at,
     )

@@ -51,7 +51,7 @@ async def list_concurrency_groups(
         items=shown(
             "concurrency group",
             items,
-            lambda item: ConcurrencyGroupOut.model_validate(vars(item)),
+            ConcurrencyGroupOut.model_validate,
             by_name,
         ),
         next=encode_cursor("concurrency-groups", items[-1].name) if more else None,
@@ -73,20 +73,16 @@ async def get_concurrency_group(
         holders = await uow.concurrency.holders(project, name)
         waiters = await uow.concurrency.waiters(project, name)
     with legible("concurrency group", name):
-        detail = ConcurrencyGroupDetail(
-            **vars(group),
-            holders=shown("task instance", holders, _user, _by_task),
-            waiters=shown("task instance", waiters, _user, _by_task),
+        detail = ConcurrencyGroupDetail.of_record(
+            group,
+            holders=shown("task instance", holders, SlotUserOut.model_validate, _by_task),
+            waiters=shown("task instance", waiters, SlotUserOut.model_validate, _by_task),
         )
     return tagged(response, detail)
 
 
 async def _stored(uow: UnitOfWork, project: str, name: str) -> ConcurrencyGroupOut:
-    return ConcurrencyGroupOut.model_validate(vars(await uow.concurrency.get(project, name)))
-
-
-def _user(user: SlotUser) -> SlotUserOut:
-    return SlotUserOut.model_validate(vars(user))
+    return ConcurrencyGroupOut.model_validate(await uow.concurrency.get(project, name))
 
 
 def _by_task(user: SlotUser) -> int:
@@ -124,7 +120,7 @@ async def put_concurrency_group(
         await uow.commit()
     if waiting:
         intake.notify(waiting)  # without it they poll at the next regular time
-    return condition.answer(ConcurrencyGroupOut.model_validate(vars(stored)), is_new=is_new)
+    return condition.answer(ConcurrencyGroupOut.model_validate(stored), is_new=is_new)
 
 
 @router.delete(

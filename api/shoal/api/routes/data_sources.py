@@ -61,18 +61,7 @@ async def list_data_source_kinds(
     """What each kind takes, with the JSON Schema of its options."""
     kinds, following = part_of("data-source-kinds", source_kinds(), str, limit, cursor)
     items = [
-        DataSourceKindOut(
-            kind=name,
-            title=kind.title,
-            port=kind.port,
-            host=kind.host,
-            database=kind.database,
-            database_is=kind.database_is,
-            user=kind.user,
-            password=kind.password,
-            credential=kind.credential,
-            options_schema=options_schema(kind.Options),
-        )
+        DataSourceKindOut.of_record(kind, kind=name, options_schema=options_schema(kind.Options))
         for name, kind in _loaded(kinds)
     ]
     return Page(items=items, next=following)
@@ -212,9 +201,7 @@ async def test_data_source(
         )
     record.note()  # nothing is changed, but the password is used
     source = await usable(stored, secrets, secret_values, body.parameters, store.clock())
-    return ProbeOut.model_validate(
-        await prober.probe(source, body.worker_group), from_attributes=True
-    )
+    return ProbeOut.model_validate(await prober.probe(source, body.worker_group))
 
 
 async def _password(

@@ -22,8 +22,7 @@ from shoal.api.web.problems import documented
 from shoal.api.web.sse import EventStream, comment, encode, resumed_at
 from shoal.api.web.store import Store
 from shoal.core.access.permissions import Permission
-from shoal.core.runs.filters import EventKind
-from shoal.core.runs.records import ChangeEvent
+from shoal.core.runs.records import ChangeEvent, EventKind
 
 router = strict_router("events")
 
@@ -94,7 +93,7 @@ async def follow_events(
 ) -> EventStream:
     """What happens, as it is committed.
 
-    `reset` says that some events are not kept any more: read the present state anew. Events are
+    `reset` says that some events are no longer kept: read the present state anew. Events are
     `instance.state`, `instance.overdue`, `instance.late`, `instance.labels`, `task.state`,
     `task.overdue`, `task.detail` (something about an attempt but its state), `backfill.state`,
     `schedule.state`, `alert.state`, `alert.delivery`, `alert.condition` (what a rule watches) and

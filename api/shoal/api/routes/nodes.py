@@ -133,5 +133,5 @@ async def list_takeovers(
     """Changes of partitions' owners, newest first; the newest 10,000 are kept."""
     async with store.unit_of_work(read_only=True) as uow:
         found = await uow.partitions.takeovers(before_id("takeovers", cursor), limit + 1)
-    shown, more = page([TakeoverOut(**vars(one)) for one in found], limit)
+    shown, more = page([TakeoverOut.model_validate(one) for one in found], limit)
     return Page(items=shown, next=encode_cursor("takeovers", shown[-1].id) if more else None)

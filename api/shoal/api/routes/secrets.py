@@ -45,7 +45,7 @@ async def list_secrets(
         found = await uow.secrets.list(project)
     items, following = part_of("secrets", found, lambda one: one.name, limit, cursor)
     return Page(
-        items=[SecretOut.model_validate(one, from_attributes=True) for one in items],
+        items=[SecretOut.model_validate(one) for one in items],
         next=following,
     )
 
@@ -62,7 +62,7 @@ async def get_secret(
 
 async def _stored(uow: UnitOfWork, project: str, name: str) -> SecretOut:
     found = await uow.secrets.get(project, name)
-    return SecretOut.model_validate(found, from_attributes=True)
+    return SecretOut.model_validate(found)
 
 
 @router.put(
@@ -193,4 +193,4 @@ async def rotate_secrets_keys(
     record.detail["begin"] = body.begin
     rotation = KeyRotation(store.database, secret_values.vault, cluster.masters)
     done = await rotation.step(begin=body.begin)
-    return RotationOut.model_validate(done, from_attributes=True)
+    return RotationOut.model_validate(done)

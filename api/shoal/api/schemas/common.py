@@ -14,6 +14,15 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
+    @classmethod
+    def of_record(cls, record: object, /, **others: Any) -> Self:
+        """Return what is shown of a record: ``others``, and all else from equally named attributes.
+
+        Raises AttributeError if it lacks one, ValidationError if a value does not fit.
+        """
+        names = cls.model_fields.keys() - others.keys()
+        return cls(**{name: getattr(record, name) for name in names}, **others)
+
 
 class Page(Answer, Generic[T]):
     """One page of a list."""

@@ -113,3 +113,8 @@ class PublishOut(Answer):
     dry_run: bool = Field(description="Whether nothing was stored in any case.")
     digest: str
     diff: list[ChangeOut] = Field(description="Changes against the version before.")
+    warnings: list[str] = Field(
+        default=[],
+        description="What is allowed and probably a mistake, for example a workflow that runs "
+        "itself as a sub-workflow, directly or through others.",
+    )

@@ -4,7 +4,7 @@
 
     ShoalError
     ├── ApiError                   an answer to a request
-    │   ├── MalformedBody          400  the body is no JSON
+    │   ├── MalformedBody          400  the body is not JSON
     │   ├── Unauthorized           401  no token, or a wrong one
     │   ├── Forbidden              403  the caller may not do it, but may see what it is about
     │   ├── CrossSite              403  a page of another site uses a browser's session
@@ -86,7 +86,7 @@ class ApiError(ShoalError):
 
 
 class MalformedBody(ApiError):
-    kind = ProblemKind(HTTPStatus.BAD_REQUEST, "malformed-json", "The body is no JSON")
+    kind = ProblemKind(HTTPStatus.BAD_REQUEST, "malformed-json", "The body is not JSON")
 
 
 class Unauthorized(ApiError):

@@ -394,7 +394,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 _MEANINGS: Mapping[int, str] = {
-    400: "The body is no JSON.",
+    400: "The body is not JSON.",
     401: "The token or the session is missing, wrong or over.",
     403: "The caller may see what the request names, but not do this.",
     404: "Something that the request names does not exist, or not for the caller.",

@@ -63,6 +63,7 @@ COMMANDS = MappingProxyType(
         "cluster.status": ("status",),
         "cluster.queue": ("queue", "takeovers"),
         "cluster.environments": ("environment",),
+        "cluster.quarantine": ("quarantine",),
         "cluster.purges": ("purge",),
         "cluster.rotation": ("secrets",),
         "insight.report": ("insight",),

@@ -277,7 +277,7 @@ class LocalCluster:
                 require_free_port(HOST, int(previous), "ZooKeeper")
                 port = int(previous)
             except (ValueError, OverflowError):
-                pass  # no port: the file is not ours any more
+                pass  # no port: the file is no longer ours
             except PortTaken:
                 self.progress(f"ZooKeeper's port {previous} is taken, using {port}")
         started = time.monotonic()

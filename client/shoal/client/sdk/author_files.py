@@ -35,4 +35,4 @@ def read_script(file: Path) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{file} is no UTF-8 text: line {line}") from None
+        raise ValueError(f"{file} is not UTF-8 text: line {line}") from None

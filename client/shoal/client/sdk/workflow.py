@@ -13,7 +13,6 @@ A workflow made here, in YAML or in JSON is the same model; ``to_yaml`` shows it
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import (
     Any,
     Generic,
@@ -152,12 +151,7 @@ class Workflow:
         self._entered.append(_current.set(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _current.reset(self._entered.pop())
 
     @overload

@@ -105,7 +105,7 @@ def _decode(content: bytes, name: str, problems: list[DefinitionProblem]) -> str
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        message = f"is no UTF-8 text: byte 0x{content[error.start]:02x} at offset {error.start}"
+        message = f"is not UTF-8 text: byte 0x{content[error.start]:02x} at offset {error.start}"
         problems.append(DefinitionProblem((), message, name, line))
         return None
     if found := _UNPRINTABLE.search(text):

@@ -22,11 +22,11 @@ def read_json(text: str, file: str, problems: list[DefinitionProblem]) -> list[D
     try:
         json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        message = f"is no JSON: {error.msg} (column {error.colno})"
+        message = f"is not JSON: {error.msg} (column {error.colno})"
         problems.append(DefinitionProblem((), message, file, error.lineno))
         return []
     except ValueError as error:  # NaN, or a number of thousands of digits
-        problems.append(DefinitionProblem((), f"is no JSON: {error}", file, 1))
+        problems.append(DefinitionProblem((), f"is not JSON: {error}", file, 1))
         return []
     except RecursionError:
         problems.append(
@@ -42,7 +42,7 @@ def read_json(text: str, file: str, problems: list[DefinitionProblem]) -> list[D
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 class _JsonReader:

@@ -30,7 +30,7 @@ def read_python(file: Path, problems: list[DefinitionProblem]) -> list[DocumentS
     except SyntaxError as error:
         where = error.filename if error.filename not in (None, str(file.absolute())) else name
         problems.append(
-            DefinitionProblem((), f"is no Python: {error.msg}", where, error.lineno or 1)
+            DefinitionProblem((), f"is not Python: {error.msg}", where, error.lineno or 1)
         )
         return []
     except SystemExit as error:

@@ -132,7 +132,7 @@ class _GivenSources(SourceMaker):
             told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
             raise NoDataSourceGiven(wanted.name, "; ".join(told)) from None
         except (ValueError, AttributeError, TypeError):
-            raise NoDataSourceGiven(wanted.name, "that is no JSON object") from None
+            raise NoDataSourceGiven(wanted.name, "that is not a JSON object") from None
         now = datetime.now(UTC)
         return StoredDataSource(*wanted.key, spec, SourcePassword(), 0, now, now)
 

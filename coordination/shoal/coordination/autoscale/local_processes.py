@@ -5,7 +5,6 @@ import os
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -46,12 +45,7 @@ class LocalProcesses:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Return when every process has ended; takes ``drain_s`` and a little at most."""
         await self.release()
         await asyncio.gather(*self._ends)

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Protocol, Self
 
 import structlog
@@ -37,7 +36,7 @@ class ScaleTarget(Protocol):
         """
 
     async def release(self) -> None:
-        """We do not lead any more. What another leader cannot take over is to end."""
+        """We no longer lead. What another leader cannot take over is to end."""
 
 
 class Autoscaler(ElectionListener):
@@ -67,13 +66,8 @@ class Autoscaler(ElectionListener):
         await self.election.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.election.__aexit__(kind, error, traceback)
+    async def __aexit__(self, *_: object) -> None:
+        await self.election.__aexit__()
 
     async def on_elected(self, epoch: int) -> None:
         state = ScalingState(await self._target.count())

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -13,6 +12,7 @@ from shoal.coordination import background
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
 from shoal.coordination.session.boottime import boottime
+from shoal.coordination.session.ntp_state import is_synchronised
 from shoal.coordination.session.session import ZkSession
 from shoal.core.errors import ShoalError
 from shoal.core.timing.cluster_time import ClockReading, ClusterTime
@@ -47,11 +47,13 @@ class ClusterClock:
         sources: Mapping[str, Source] | None = None,
         read: Callable[[], ClockReading] = read_clocks,
         every_s: float = COMPARE_EVERY_S,
+        is_synchronised: Callable[[], bool] = is_synchronised,
     ) -> None:
         self._session = session
         self._sources = {"ensemble": self._ensemble, **(sources or {})}
         self._read = read
         self._every_s = every_s
+        self._is_synchronised = is_synchronised
         self._time = ClusterTime(read())
         self._logged: frozenset[str] = frozenset()
         self._loop: asyncio.Task[None] | None = None
@@ -69,18 +71,13 @@ class ClusterClock:
         self._loop = background.keep_running(self._compare_repeatedly, "cluster clock")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await background.stop(self._loop)
 
     async def compare(self) -> None:
         """Read every clock once, and compare."""
         await asyncio.gather(*(self._ask(name, ask) for name, ask in self._sources.items()))
-        self._time.compare(self._read())
+        self._time.compare(self._read(), is_synchronised=self._is_synchronised())
         self._log_differences()
 
     async def _compare_repeatedly(self) -> None:

@@ -6,7 +6,6 @@ import math
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import structlog
@@ -72,12 +71,7 @@ class Membership:
             registered.cancel()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._unsubscribe()
         await background.stop(self._task)
         try:
@@ -196,12 +190,7 @@ class Members:
         self._task = background.keep_running(self._run, f"members {self._path}")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await background.stop(self._task)
 
     def current(self) -> Mapping[str, MemberInfo]:

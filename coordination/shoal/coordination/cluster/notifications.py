@@ -6,7 +6,6 @@ work itself is in the database, and owners poll as well.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from types import TracebackType
 from typing import Any, Self
 
 import structlog
@@ -71,12 +70,7 @@ class Notifications:
         self._task = background.keep_running(self._run, "notifications")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._subscriptions.clear()
         await background.stop(self._task)
 

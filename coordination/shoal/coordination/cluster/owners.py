@@ -67,7 +67,7 @@ def in_words(found: Sequence[Disagreement], named: int) -> str:
     return (
         f"{some(one.partition for one in found)}; owners in ZooKeeper: "
         f"{some(one.owner for one in found)} (epoch {_range(one.epoch for one in found)}); "
-        f"in the database: {some(one.stored_owner or 'nobody' for one in found)} (epoch "
+        f"in the database: {some(one.stored_owner or 'no owner' for one in found)} (epoch "
         f"{_range(one.stored_epoch for one in found)})"
     )
 

@@ -10,7 +10,6 @@ to another cluster meanwhile is left alone.
 import asyncio
 import re
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 import structlog
@@ -65,12 +64,7 @@ class TreeKeeper:
         self._task = background.keep_running(self._run, f"tree of {self._session.name}")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._unsubscribe()
         await background.stop(self._task)
 

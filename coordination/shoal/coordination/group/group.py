@@ -4,7 +4,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Self
 
 import structlog
@@ -51,10 +51,8 @@ class Group:
     disagree about a number the largest counts. ``assignors`` are functions that the leader may
     use, the preferred one first; the group uses what all support and most prefer. Whether members
     stop (eager) or keep working (cooperative) while the group rebalances follows from the
-    assignors, so all of them must be of one kind (ValueError). ``instance_id`` makes the member
-    static: a process that begins again under it in time gets the same partitions, and no other
-    member notices. ``client_id`` and ``data`` (JSON) are for observers, by
-    ``read_group(session, name)`` and ``Members(session, znodes.group_members(name))``.
+    assignors, so all of them must be of one kind (ValueError). ``data`` (JSON) is for observers, by
+    ``Members(session, znodes.group_members(name))``.
 
     Entering returns when the group has taken the member in; its partitions come later. Leaving
     lets ``on_revoked`` finish, and then leaves; it takes 0.9 of the rebalance timeout and one
@@ -81,9 +79,7 @@ class Group:
         topics: Mapping[str, int] = MappingProxyType({}),
         listener: GroupListener | None = None,
         assignors: Sequence[Assignor] = (cooperative_sticky,),
-        instance_id: str | None = None,
         settings: GroupSettings | None = None,
-        client_id: str = "member",
         data: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._session, self.name = session, name
@@ -91,7 +87,6 @@ class Group:
         self._listener = listener or GroupListener()
         self._assignors = {name_of(assign): assign for assign in assignors}
         self._protocol = _protocol(assignors)
-        self.instance_id, self._client_id = instance_id, client_id
         self._settings = settings or GroupSettings()
         self._data = dict(data)
         self._store = GroupStore(session, name, self._settings.initial_rebalance_delay_s)
@@ -122,12 +117,7 @@ class Group:
             joined.cancel()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
         self._leaving.set()
         try:
@@ -208,15 +198,15 @@ class Group:
 
     async def _live(self) -> None:
         """One membership, under a new id. However it ends, nothing is held afterwards."""
-        member_id = f"{self._client_id}-{uuid.uuid4().hex}"
+        member_id = f"{self._settings.client_id}-{uuid.uuid4().hex}"
         self._member = Participant(
             member_id,
             self._assignors,
             self._topics,
             rebalance_timeout_s=self._settings.rebalance_timeout_s,
             cooperative=self._protocol is RebalanceProtocol.COOPERATIVE,
-            instance_id=self.instance_id,
-            client_id=self._client_id,
+            instance_id=self._settings.instance_id,
+            client_id=self._settings.client_id,
         )
         life = Life(
             session=self._session,
@@ -224,8 +214,8 @@ class Group:
             member=self._member,
             held=self._held,
             data={
-                "client_id": self._client_id,
-                "instance_id": self.instance_id,
+                "client_id": self._settings.client_id,
+                "instance_id": self._settings.instance_id,
                 "data": self._data,
             },
             settings=self._settings,

@@ -29,6 +29,10 @@ class GroupSettings:
     # long; None: for the session's timeout. It counts from the end of the session: at once after
     # an orderly stop, a session timeout later after a crash.
     static_grace_s: float | None = None
+    # Makes the member static: a process that begins again under the same one in time gets the same
+    # partitions, and no other member notices.
+    instance_id: str | None = None
+    client_id: str = "member"  # for observers, by ``read_group``; member ids begin with it
     # Watches are hints: the group is read at least this often.
     reread_s: float = REREAD_S
 

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -16,6 +15,7 @@ from shoal.coordination.messages.owned import OwnedPartition
 from shoal.coordination.messages.paths import PartitionPaths
 from shoal.coordination.messages.topic import DEFAULT_PARTITIONS, open_topic
 from shoal.coordination.recipes.fair_share import FairShare
+from shoal.coordination.recipes.ownership import OwnerNodes, OwnershipListener
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
@@ -109,26 +109,18 @@ class Consumer:
         self._share = FairShare(
             self._session,
             f"messages: {self.topic}",
-            self.consumer_id,
             {self.topic: count},
-            lambda partition: self._paths(partition).owner,
-            on_acquired=self._acquired,
-            on_released=self._released,
-            on_lost=self._lost,
+            OwnerNodes(lambda partition: self._paths(partition).owner, self.consumer_id),
+            OwnershipListener(self._acquired, self._released, self._lost),
             settings=self._group_settings,
         )
         await self._share.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Leave; what is not acknowledged goes to the next owner at once."""
         self._leaving = True
-        await self._share.__aexit__(kind, error, traceback)
+        await self._share.__aexit__()
 
     @property
     def partitions(self) -> frozenset[int]:

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from shoal.coordination.errors import (
@@ -59,12 +58,7 @@ class Producer:
         self._partitions = await open_topic(self._session, self.topic, self._partitions)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for task in self._forgetting:
             task.cancel()
         await asyncio.gather(*self._forgetting, return_exceptions=True)

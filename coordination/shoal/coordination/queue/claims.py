@@ -46,7 +46,7 @@ class SessionClaims:
         return ours and self.held.get(claim.task_instance_id) is claim
 
     def forget(self, claim: TaskClaim) -> None:
-        """``claim`` is not ours any more."""
+        """``claim`` is no longer ours."""
         if self.held.get(claim.task_instance_id) is claim:
             del self.held[claim.task_instance_id]
 

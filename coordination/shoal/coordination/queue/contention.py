@@ -8,6 +8,7 @@ over moves up in that entry's order: after ``1 + log2(claimers)`` such checks an
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from shoal.coordination.queue.entry import QueueEntry
@@ -48,7 +49,8 @@ def choose(
     ours = [e for t, e in turns if t < 1 << max(0, passed.get(e.task_instance_id, 0) - 1)]
     if ours:
         return Choice(ours[:wanted], ours=True)
-    return Choice([entry for _, entry in sorted(turns)[:wanted]], ours=False)
+    turns.sort(key=itemgetter(0))  # those of equal turns stay in the queue's order
+    return Choice([entry for _, entry in turns[:wanted]], ours=False)
 
 
 class PassedOver:
@@ -62,9 +64,14 @@ class PassedOver:
     def note(self, window: Sequence[QueueEntry], chosen: Collection[QueueEntry]) -> None:
         """Note what of ``window`` comes before the last of ``chosen`` and is not among them."""
         if chosen:
-            ours, last = set(chosen), max(chosen)
-            passed_over = (entry for entry in window if entry < last and entry not in ours)
-            self._since_check.update(entry.task_instance_id for entry in passed_over)
+            left = {entry.task_instance_id for entry in chosen}
+            for entry in window:
+                if not left:
+                    break
+                if entry.task_instance_id in left:
+                    left.discard(entry.task_instance_id)
+                else:
+                    self._since_check.add(entry.task_instance_id)
 
     def check(self, window: Sequence[QueueEntry], now: float, patience_s: float) -> None:
         """Count what is still in ``window``, which is as of ``now``, every ``patience_s``."""

@@ -15,7 +15,7 @@ from shoal.coordination.queue.contention import Choice, PassedOver, choose
 from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.queue.pruner import Pruner
 from shoal.coordination.queue.put_log import Put, puts_since
-from shoal.coordination.queue.reader import QueueReader
+from shoal.coordination.queue.reader import FirstEntries, QueueReader
 from shoal.coordination.queue.window import MOST_ENTRIES, EntryWindow, Trust
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
@@ -82,7 +82,7 @@ class QueueHead:
             return True
         window, shares = self._window, self._shares
         needed = 1 if shares else wanted
-        if not window.is_complete and len(window.entries) < needed:
+        if not window.is_complete and (len(window.entries) < needed or window.has_gap):
             return True
         is_alone = self._claimers.place == ALONE
         return not is_alone and self._trust.others_may_have_taken(has_share=shares)
@@ -107,6 +107,7 @@ class QueueHead:
 
     def taken(self, entries: Collection[QueueEntry]) -> None:
         """Forget entries that are ours now."""
+        self._window.taken(entries)
         self.drop(entries)
         self._pruner.used(entries)
 
@@ -209,7 +210,7 @@ class QueueHead:
 
     def _names_all(self, put: Put) -> bool:
         """Return whether ``put`` names all of its entries that belong into the window."""
-        return not (put.more and self._window.reaches(put.entries[0]))
+        return not (put.more and any(map(self._window.reaches, put.entries)))
 
     # ------------------------------------------------------------------ reading
 
@@ -229,10 +230,20 @@ class QueueHead:
         except BaseException:
             self.expire()
             raise
-        self._window.fill(found, count, self._blocked, self._left_out)
+        self._window.fill(
+            found.lines,
+            is_complete=found.is_complete,
+            unread=found.unread,
+            blocked=self._blocked,
+            left_out=self._left_out,
+        )
         # The notification of a put during the reading is still to come. By then we may have
         # claimed what it names.
-        self._just_read = {e.task_instance_id for e in found} if self.notified.is_set() else set()
+        self._just_read = (
+            {entry.task_instance_id for line in found.lines.values() for entry in line.entries}
+            if self.notified.is_set()
+            else set()
+        )
         self._trust.reading_ended(now)
         self._passed_over.check(self._window.entries, now, self._trust.patience_s)
 
@@ -243,7 +254,7 @@ class QueueHead:
         fair_share = max(SHARE, SHARE_CLAIMS * wanted) * self._claimers.place.claimers
         return max(wanted, LEAST_ENTRIES, min(fair_share, MOST_ENTRIES) if self._shares else 0)
 
-    async def _first(self, count: int, notification: Node | None) -> list[QueueEntry]:
+    async def _first(self, count: int, notification: Node | None) -> FirstEntries:
         self._notification = None
         try:
             # In this order: a put that comes after the first request fires the watch, one that
@@ -257,7 +268,7 @@ class QueueHead:
         except NoNode:
             if await self._session.exists(self._path, watch=self._on_notification):
                 self.notified.set()  # it came in between
-            return []
+            return FirstEntries()
         found = await self._reader.first(outers, count)
         self._notification = stat.czxid, stat.version
         return found

@@ -6,8 +6,9 @@ process that put last::
     17:2.5.2.41.9 2.5.2.42.9        the put that made version 17 of the data
     :1.6.2.50.3+                    this one; it has more entries than the one that is named
 
-An entry is its numbers in the order of ``QueueEntry``. A put of many entries names only the first,
-which is enough for a claimer that knows that earlier ones wait. Empty data, and all else
+An entry is its numbers in the order of ``QueueEntry``, without lane 0. A put of many entries names
+only the first of each lane, which is enough for a claimer that knows that earlier ones wait there.
+Empty data, and all else
 that does not fit, means: read the queue.
 """
 
@@ -20,12 +21,12 @@ from shoal.coordination.queue.entry import QueueEntry
 from shoal.coordination.session.nodes import Node, SetData
 from shoal.coordination.session.wire import Stat
 
-FEW = 64  # entries; of a greater put only the first is named
+FEW = 64  # entries; of a greater put only the first of each lane is named
 HISTORY_BYTES = 2000  # of earlier puts, repeated for claimers that were busy meanwhile
 
 
 class Put(NamedTuple):
-    """One put: all its entries in order, or (``more``) only the first of them."""
+    """One put: all its entries in order, or (``more``) only the first ones of their lanes."""
 
     entries: list[QueueEntry]
     more: bool
@@ -42,8 +43,15 @@ class PutLog:
 
     def notification(self, batch: Sequence[QueueEntry]) -> tuple[SetData, bytes]:
         """Return the operation that notifies of ``batch``, in order, and what ``record`` takes."""
-        more = len(batch) > FEW
-        names = " ".join(map(_name, batch[:1] if more else batch))
+        named: Sequence[QueueEntry] = batch
+        if more := len(batch) > FEW:
+            firsts: dict[tuple[int, int], QueueEntry] = {}
+            for entry in batch:
+                firsts.setdefault((entry.workflow_priority, entry.lane), entry)
+            named = list(firsts.values())
+        if len(named) > FEW:  # of so many lanes: claimers read the queue
+            return SetData(layout.queue(self._group), b""), b""
+        names = " ".join(map(_name, named))
         line = f":{names}{'+' * more}".encode()
         return SetData(layout.queue(self._group), b"\n".join((*self._lines, line))), line
 
@@ -93,12 +101,13 @@ def _puts_since(group: str, version: int, notification: Node) -> list[Put] | Non
 
 
 def _name(entry: QueueEntry) -> str:
+    lane = f".{entry.lane}" if entry.lane else ""
     return (
         f"{entry.workflow_priority}.{entry.workflow_instance_id}.{entry.task_priority}"
-        f".{entry.task_instance_id}.{entry.partition}"
+        f".{entry.task_instance_id}.{entry.partition}{lane}"
     )
 
 
 def _entry(group: str, name: bytes) -> QueueEntry:
-    workflow_priority, instance, priority, task, partition = map(int, name.split(b"."))
-    return QueueEntry(group, workflow_priority, instance, priority, task, partition)
+    workflow_priority, instance, priority, task, partition, *lane = map(int, name.split(b"."))
+    return QueueEntry(group, workflow_priority, instance, priority, task, partition, *lane)

@@ -1,17 +1,38 @@
 """Reading the first entries of one group's queue, bucket by bucket, and pruning on the way."""
 
 import asyncio
+import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import NoNode
-from shoal.coordination.queue.entry import QueueEntry, parse
+from shoal.coordination.queue.entry import QueueEntry, lane_of_bucket, parse
 from shoal.coordination.queue.pruner import Pruner, ignore
+from shoal.coordination.queue.window import Line, LineKey
 from shoal.coordination.session.nodes import Children
 from shoal.coordination.session.session import ZkSession
 
 FIRST_AT_ONCE, AT_ONCE = 2, 64  # buckets to list in one go: few at first, they may be full
 WORTH_KEEPING = 200  # names; a longer list is not read again while its znode is unchanged
+
+
+MOST_LANES = 64  # of one priority that one reading reads
+
+
+@dataclass
+class FirstEntries:
+    """What a reading found. ``unread``: lanes that it has passed over."""
+
+    lines: dict[LineKey, Line] = field(default_factory=dict)
+    unread: set[LineKey] = field(default_factory=set)
+    is_complete: bool = True  # there is nothing else in the queue
+
+    @property
+    def count(self) -> int:
+        """How many entries it has."""
+        return sum(len(line.entries) for line in self.lines.values())
 
 
 class QueueReader:
@@ -30,14 +51,41 @@ class QueueReader:
         """Return the names of the outer buckets, in order. Raises NoNode."""
         return await self._list(self._path)
 
-    async def first(self, outers: Sequence[str], count: int) -> list[QueueEntry]:
-        """Return the ``count`` first entries of ``outers``, or all there are."""
+    async def first(self, outers: Sequence[str], count: int) -> "FirstEntries":
+        """Return the first entries of ``outers``: ``count`` of them, or all there are.
+
+        All lanes of a priority are read, each for its share, before less urgent ones.
+        """
+        found = FirstEntries()
+        buckets: defaultdict[int, dict[int, list[str]]] = defaultdict(dict)
+        for outer in outers:
+            priority, lane = lane_of_bucket(outer)
+            buckets[priority].setdefault(lane, []).append(outer)
+        for priority in sorted(buckets):
+            if found.count >= count:
+                found.is_complete = False
+                break
+            lanes = list(buckets[priority])
+            if len(lanes) > MOST_LANES:  # others come with the next readings
+                random.shuffle(lanes)
+            share = max(1, -(-(count - found.count) // min(len(lanes), MOST_LANES)))
+            for lane in lanes[:MOST_LANES]:
+                line = await self._read_line(buckets[priority][lane], share)
+                found.lines[priority, lane] = line
+                found.is_complete &= line.is_complete
+            found.unread |= {(priority, lane) for lane in lanes[MOST_LANES:]}
+            found.is_complete &= not lanes[MOST_LANES:]
+        return found
+
+    async def _read_line(self, outers: Sequence[str], count: int) -> Line:
+        """Return the ``count`` first entries of a lane, or all there are."""
         entries: list[QueueEntry] = []
-        for outer in list(outers):
+        for outer in outers:
             if len(entries) >= count:
                 break
             entries += await self._read_outer(outer, count - len(entries))
-        return entries
+        # As many as were wanted: there may be more.
+        return Line(entries, is_complete=len(entries) < count)
 
     async def _read_outer(self, outer: str, count: int) -> list[QueueEntry]:
         """Return the ``count`` first entries of one outer bucket, or all there are; prune it."""

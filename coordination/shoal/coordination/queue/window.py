@@ -2,9 +2,13 @@
 
 import time
 from bisect import insort
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from shoal.coordination.queue.entry import QueueEntry
+from shoal.coordination.cluster.lanes import LaneTurns
+from shoal.coordination.queue.entry import HIGHEST, LOWEST, QueueEntry
+
+LineKey = tuple[int, int]  # priority of the workflow instance, lane
 
 MOST_ENTRIES = 1000
 
@@ -18,49 +22,131 @@ CONTENDED_S = 3.0  # how long the head is shared out after a lost race
 READINGS, CONTENDED_READINGS = 5, 30
 
 
+class Line:
+    """The first entries of one lane in one priority, in order."""
+
+    def __init__(self, entries: Sequence[QueueEntry], *, is_complete: bool) -> None:
+        self.entries = list(entries)
+        self.is_complete = is_complete  # it reaches to the end of the lane
+        # Else to this entry, which it may have lost since.
+        self._reach = self.entries[-1] if self.entries else None
+
+    def reaches(self, entry: QueueEntry) -> bool:
+        """Return whether the line would contain ``entry`` if the queue were read now."""
+        return self.is_complete or (self._reach is not None and entry < self._reach)
+
+    def cut(self, count: int) -> None:
+        """Forget all but the first ``count`` entries."""
+        del self.entries[count:]
+        self.is_complete, self._reach = False, self.entries[-1] if self.entries else None
+
+    def keep(self, wanted: Callable[[QueueEntry], bool]) -> None:
+        """Forget the entries that are not wanted; the reach stays."""
+        self.entries = list(filter(wanted, self.entries))
+
+
 class EntryWindow:
-    """The first entries of a queue, in order: those of the last reading, and later puts."""
+    """The first entries of a queue: those of the last reading, and later puts.
+
+    ``entries`` are in the order in which they are to be claimed: by priority, and within it the
+    lanes in turn.
+    """
 
     def __init__(self) -> None:
-        self.entries: list[QueueEntry] = []
         self.is_complete = False  # it reaches to the end of the queue
-        self._reach: QueueEntry | None = None  # else to this entry, which it may have lost since
+        self._lines: dict[LineKey, Line] = {}
+        self._unread: frozenset[LineKey] = frozenset()
+        self._reads_to: int | None = None  # the least urgent priority that was read
+        self._turns = [LaneTurns() for _ in range(HIGHEST, LOWEST + 1)]
+        self._merged: list[QueueEntry] | None = None
+
+    @property
+    def entries(self) -> list[QueueEntry]:
+        """All entries, those first whose turn it is."""
+        if self._merged is None:
+            by_priority: defaultdict[int, dict[int, Sequence[QueueEntry]]] = defaultdict(dict)
+            for (priority, lane), line in self._lines.items():
+                if line.entries:
+                    by_priority[priority][lane] = line.entries
+            self._merged = [
+                entry
+                for priority in sorted(by_priority)
+                for entry in self._turns[priority].merged(by_priority[priority])
+            ]
+        return self._merged
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether a lane is used up as far as it was read, while others are not."""
+        return any(not line.entries and not line.is_complete for line in self._lines.values())
 
     def fill(
         self,
-        found: Sequence[QueueEntry],
-        asked_for: int,
+        found: Mapping[LineKey, Line],
+        *,
+        is_complete: bool,
+        unread: Collection[LineKey],
         blocked: Collection[int],
         left_out: Collection[int],
     ) -> None:
-        """Take what a reading found, without ``blocked`` tasks and ``left_out`` partitions."""
-        # A full window may have been cut short.
-        self.is_complete = len(found) < asked_for
-        self._reach = found[-1] if found else None
-        self.entries = [
-            entry
-            for entry in found
-            if entry.task_instance_id not in blocked and entry.partition not in left_out
-        ]
+        """Take what a reading found, without ``blocked`` tasks and ``left_out`` partitions.
+
+        ``unread``: lanes that it has passed over, because there are too many.
+        """
+        self.is_complete = is_complete
+        self._lines, self._unread = dict(found), frozenset(unread)
+        self._reads_to = max((priority for priority, _ in found), default=None)
+        self._keep(lambda e: e.task_instance_id not in blocked and e.partition not in left_out)
 
     def reaches(self, entry: QueueEntry) -> bool:
         """Return whether the window would contain ``entry`` if the queue were read now."""
-        return self.is_complete or (self._reach is not None and entry < self._reach)
+        line = self._lines.get(_key(entry))
+        if line is not None:
+            return line.reaches(entry)
+        is_within = self._reads_to is not None and entry.workflow_priority <= self._reads_to
+        return self.is_complete or (is_within and _key(entry) not in self._unread)
 
     def add(self, entry: QueueEntry) -> None:
-        insort(self.entries, entry)
+        """Add an entry that the window reaches."""
+        line = self._lines.get(_key(entry))
+        if line is None:  # the lane had nothing when the queue was read
+            line = self._lines[_key(entry)] = Line([], is_complete=True)
+        insort(line.entries, entry)
+        self._merged = None
 
     def trim(self) -> None:
-        """Forget what is beyond ``MOST_ENTRIES``."""
-        if len(self.entries) > MOST_ENTRIES:
-            del self.entries[MOST_ENTRIES:]
-            self.is_complete, self._reach = False, self.entries[-1]
+        """Forget what is beyond ``MOST_ENTRIES``: of the least urgent, and of the longest lanes."""
+        excess = sum(len(line.entries) for line in self._lines.values()) - MOST_ENTRIES
+        while excess > 0:
+            _, line = max(self._lines.items(), key=lambda one: (len(one[1].entries), one[0]))
+            count = max(len(line.entries) - excess, len(line.entries) // 2)
+            excess -= len(line.entries) - count
+            line.cut(count)
+            self.is_complete, self._merged = False, None
+
+    def taken(self, entries: Iterable[QueueEntry]) -> None:
+        """Entries were claimed: it is the turn of other lanes."""
+        for entry in entries:
+            self._turns[entry.workflow_priority].take(entry.lane)
 
     def drop(self, task_instance_ids: Collection[int]) -> None:
-        self.entries = [e for e in self.entries if e.task_instance_id not in task_instance_ids]
+        """Forget entries by their task instances."""
+        self._keep(lambda entry: entry.task_instance_id not in task_instance_ids)
 
     def drop_partitions(self, partitions: Collection[int]) -> None:
-        self.entries = [entry for entry in self.entries if entry.partition not in partitions]
+        """Forget the entries of ``partitions``."""
+        self._keep(lambda entry: entry.partition not in partitions)
+
+    def _keep(self, wanted: Callable[[QueueEntry], bool]) -> None:
+        for key, line in list(self._lines.items()):
+            line.keep(wanted)
+            if not line.entries and line.is_complete:
+                del self._lines[key]
+        self._merged = None
+
+
+def _key(entry: QueueEntry) -> LineKey:
+    return entry.workflow_priority, entry.lane
 
 
 class Trust:

@@ -8,13 +8,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Self
 
 from shoal.coordination import znodes
 from shoal.coordination.errors import NoNode, NotLeader
 from shoal.coordination.recipes.fence import raise_fence
-from shoal.coordination.recipes.ownership import Ownership
+from shoal.coordination.recipes.ownership import OwnerNodes, Ownership, OwnershipListener
 from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Check
 from shoal.coordination.session.session import ZkSession
@@ -36,7 +36,7 @@ class ElectionListener:
         """We are stepping back, and still lead while this runs: finish, then return."""
 
     async def on_lost(self) -> None:
-        """We cannot prove any more that we lead, so another may: stop without writing.
+        """We can no longer prove that we lead, so another may: stop without writing.
 
         Comes before another can be elected, except in a process that was paused: there it
         comes as soon as the process runs again. A running ``on_elected`` or ``on_deposed`` has
@@ -81,12 +81,8 @@ class Election:
         self._fence: Check | None = None
         self._ownership = Ownership(
             session,
-            candidate_id,
-            data,
-            on_acquired=self._acquired,
-            on_released=self._released,
-            on_lost=self._lost,
-            owner_path=lambda _: _leader_path(name),
+            OwnerNodes(lambda _: _leader_path(name), candidate_id, data),
+            OwnershipListener(self._acquired, self._released, self._lost),
         )
 
     async def __aenter__(self) -> Self:
@@ -94,14 +90,9 @@ class Election:
         self._ownership.set_wanted([SEAT])
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Step back: ``on_deposed`` first, if we lead."""
-        await self._ownership.__aexit__(kind, error, traceback)
+        await self._ownership.__aexit__()
 
     @property
     def epoch(self) -> int | None:

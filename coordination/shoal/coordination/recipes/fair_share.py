@@ -1,16 +1,16 @@
 """Own a fair share of partitions: a group assigns them, owner nodes prove who has them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 import structlog
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.group import Group, GroupListener, GroupSettings
-from shoal.coordination.recipes.ownership import Ownership
+from shoal.coordination.recipes.ownership import OwnerNodes, Ownership, OwnershipListener
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
@@ -19,11 +19,10 @@ log = structlog.get_logger()
 class FairShare(GroupListener):
     """Take part in the group for the life of the block, and own what it assigns to us.
 
-    The assignment is the *desired* one; the ephemeral owner nodes decide. The callbacks are those
-    of ``Ownership``, with the same promises: a partition has one owner at a time, each ownership
-    has a higher epoch, and what is to move is released before another member acquires it.
-    ``owner_path`` says where the owner node of a partition is; ``data`` (JSON) is written into it,
-    for those that look for the owner. ``takeover_delay_s``: see ``Ownership``.
+    The assignment is the *desired* one; the ephemeral owner nodes decide. ``listener`` is called as
+    ``Ownership`` calls it, with the same promises: a partition has one owner at a time, each
+    ownership has a higher epoch, and what is to move is released before another member acquires it.
+    ``takeover_delay_s``: see ``Ownership``. The group's members go by the owner ids of ``nodes``.
 
     A member that cannot do its work for a while can ``leave`` and ``join`` within the block.
     """
@@ -32,15 +31,11 @@ class FairShare(GroupListener):
         self,
         session: ZkSession,
         group: str,
-        member_id: str,
         topics: Mapping[str, int],
-        owner_path: Callable[[Partition], str],
+        nodes: OwnerNodes[Partition],
+        listener: OwnershipListener[Partition],
         *,
-        on_acquired: Callable[[Partition, int], Awaitable[None]],
-        on_released: Callable[[Partition], Awaitable[None]],
-        on_lost: Callable[[frozenset[Partition]], Awaitable[None]],
         settings: GroupSettings | None = None,
-        data: Mapping[str, Any] = MappingProxyType({}),
         takeover_delay_s: float = 0.0,
     ) -> None:
         # Ownership counts its partitions; so do we, for it.
@@ -56,20 +51,19 @@ class FairShare(GroupListener):
             group,
             topics=topics,
             listener=self,
-            settings=settings,
-            client_id=member_id,
+            settings=replace(settings or GroupSettings(), client_id=nodes.owner_id),
         )
         self.group = self._make_group()  # our part in it; after ``leave``, the one that has ended
         self._has_joined = False
         self._ownership = Ownership(
             session,
-            member_id,
-            data,
-            on_acquired=lambda number, epoch: on_acquired(every[number], epoch),
-            on_released=lambda number: on_released(every[number]),
-            on_lost=lambda numbers: on_lost(frozenset(every[number] for number in numbers)),
+            OwnerNodes(lambda number: nodes.path(every[number]), nodes.owner_id, nodes.data),
+            OwnershipListener(
+                lambda number, epoch: listener.on_acquired(every[number], epoch),
+                lambda number: listener.on_released(every[number]),
+                lambda numbers: listener.on_lost(frozenset(every[number] for number in numbers)),
+            ),
             takeover_delay_s=takeover_delay_s,
-            owner_path=lambda number: owner_path(every[number]),
         )
         self._blocks = AsyncExitStack()
 
@@ -82,14 +76,9 @@ class FairShare(GroupListener):
             self._blocks = blocks.pop_all()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Release everything, then leave the group."""
-        await self._blocks.__aexit__(kind, error, traceback)
+        await self._blocks.aclose()
 
     @property
     def has_joined(self) -> bool:
@@ -111,7 +100,7 @@ class FairShare(GroupListener):
         """Release everything and leave the group; the partitions go to the others."""
         if self._has_joined:
             self._has_joined = False
-            await self.group.__aexit__(None, None, None)
+            await self.group.__aexit__()
 
     def owned(self) -> Mapping[Partition, int]:
         """Return the epoch of each partition that we own and can prove to own at this moment.

@@ -7,7 +7,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -16,6 +15,7 @@ from shoal.coordination import background, znodes
 from shoal.coordination.assignors import Partition
 from shoal.coordination.group import GroupSettings
 from shoal.coordination.recipes.fair_share import FairShare
+from shoal.coordination.recipes.ownership import OwnerNodes, OwnershipListener
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
@@ -27,7 +27,7 @@ class BalancedJobs:
     """Run our share of ``jobs`` for the life of the ``async with`` block.
 
     ``run(job, epoch)`` is called for each job that becomes ours, and cancelled when it is to move
-    or when we cannot prove any more that it is ours. In the first case no other process begins
+    or when we can no longer prove that it is ours. In the first case no other process begins
     it before ``run`` has ended, so it may finish what it is at; in the second it has 0.3 of the
     session timeout. A job that returns is not begun again here; one that fails is, a second later.
     ``epoch`` is greater than in any run of the job before, for others to refuse a late one. Only if
@@ -54,12 +54,11 @@ class BalancedJobs:
         self._share = FairShare(
             session,
             self.group_name(name),
-            member_id,
             dict.fromkeys(jobs, 1),
-            lambda partition: f"{znodes.jobs(name)}/{znodes.encode_name(partition.topic)}/owner",
-            on_acquired=self._begin,
-            on_released=self._end,
-            on_lost=self._lose,
+            OwnerNodes(
+                lambda job: f"{znodes.jobs(name)}/{znodes.encode_name(job.topic)}/owner", member_id
+            ),
+            OwnershipListener(self._begin, self._end, self._lose),
             settings=settings,
         )
 
@@ -68,14 +67,9 @@ class BalancedJobs:
         await self._share.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Hand all jobs over, and leave."""
-        await self._share.__aexit__(kind, error, traceback)
+        await self._share.__aexit__()
 
     @staticmethod
     def group_name(name: str) -> str:

@@ -9,9 +9,10 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Generic, Self, TypeVar
 
 import structlog
 
@@ -30,13 +31,33 @@ from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
 
+P = TypeVar("P")  # how the user of an ownership names partitions
+
 REREAD_TURNS = 12  # in which all owner nodes are read again
+
+
+@dataclass(frozen=True)
+class OwnershipListener(Generic[P]):
+    """What an owner does when partitions change hands. ``Ownership`` says when each is called."""
+
+    on_acquired: Callable[[P, int], Awaitable[None]]  # the partition and its epoch
+    on_released: Callable[[P], Awaitable[None]]
+    on_lost: Callable[[frozenset[P]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class OwnerNodes(Generic[P]):
+    """The owner nodes of an owner: where each partition's is, and the JSON that ours hold."""
+
+    path: Callable[[P], str]
+    owner_id: str
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Ownership:
     """Acquire what ``set_wanted`` names, keep it, and release it in order.
 
-    Callbacks, all on the loop:
+    The callbacks of ``listener``, all on the loop:
 
     - ``on_acquired(partition, epoch)``: we own it. If it fails, the partition is released and
       acquired again a second later.
@@ -52,9 +73,8 @@ class Ownership:
     the owner node, so a successor need not wait; after an owner that vanished it waits
     ``takeover_delay_s``.
 
-    ``owner_path`` says where the owner node of a partition is. Its parent is made if it is missing;
-    its data is ours, and nothing but owner nodes may come and go below it (one lasting node may be
-    there).
+    The parent of an owner node is made if it is missing. Its data is ours, and nothing but owner
+    nodes may come and go below it (one lasting node may be there).
 
     ``give_up`` is for an owner whose node stands although the store that its epochs fence knows a
     newer owner: the node goes, and a pause later a new one is made.
@@ -67,20 +87,15 @@ class Ownership:
     def __init__(
         self,
         session: ZkSession,
-        owner_id: str,
-        data: Mapping[str, Any],
+        nodes: OwnerNodes[int],
+        listener: OwnershipListener[int],
         *,
-        on_acquired: Callable[[int, int], Awaitable[None]],
-        on_released: Callable[[int], Awaitable[None]],
-        on_lost: Callable[[frozenset[int]], Awaitable[None]],
-        owner_path: Callable[[int], str],
         takeover_delay_s: float = 0.0,
         reread_s: float = REREAD_S,
     ) -> None:
-        self._session, self.owner_id = session, owner_id
-        self._owner_path = owner_path
-        self._data = json.dumps({**data, "owner_id": owner_id}).encode()
-        self._on_acquired, self._on_released, self._on_lost = on_acquired, on_released, on_lost
+        self._session, self.owner_id, self._owner_path = session, nodes.owner_id, nodes.path
+        self._data = json.dumps({**nodes.data, "owner_id": nodes.owner_id}).encode()
+        self._listener = listener
         self._takeover_delay_s, self._reread_s = takeover_delay_s, reread_s
         self._wanted: frozenset[int] = frozenset()
         self._held: dict[int, _Hold] = {}  # every partition that we work on
@@ -104,12 +119,7 @@ class Ownership:
         ]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Release everything; while the session is not proven there is nothing to release."""
         self.set_wanted(())
         await self._idle.wait()
@@ -200,7 +210,7 @@ class Ownership:
         self._leftover |= holds.keys()
         if lost:
             log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
-            await self._guarded("on_lost", self._on_lost(lost))
+            await self._guarded("on_lost", self._listener.on_lost(lost))
         for partition, hold in holds.items():
             del self._held[partition]
             hold.gone.set()
@@ -295,10 +305,12 @@ class Ownership:
             self._epochs[partition] = self._last_epochs[partition] = epoch
             self._doubt(partition)  # it has no watch yet
             log.debug("partition acquired", partition=partition, epoch=epoch)
-            acquired = await self._guarded("on_acquired", self._on_acquired(partition, epoch))
+            acquired = await self._guarded(
+                "on_acquired", self._listener.on_acquired(partition, epoch)
+            )
             if acquired:
                 await hold.unwanted.wait()
-                await self._guarded("on_released", self._on_released(partition))
+                await self._guarded("on_released", self._listener.on_released(partition))
             del self._epochs[partition]
             await self._delete(partition)
             log.debug("partition released", partition=partition, epoch=epoch)
@@ -437,7 +449,7 @@ class _Hold:
         self.recheck.set()
 
     def node_changed(self, _: WatchEvent) -> None:
-        """The owner node that is ours may not be there any more."""
+        """The owner node that is ours may no longer be there."""
         self._on_node_changed()
 
 

@@ -10,7 +10,7 @@ MOST_BYTES = 64 * 1024
 def read_json(data: bytes) -> Any:
     """Return the value in ``data``. Raises ValueError for all that is not JSON.
 
-    NaN and Infinity are no JSON either, and neither is what is nested so deep that reading it
+    NaN and Infinity are not JSON either, and neither is what is nested so deep that reading it
     would end in a RecursionError.
     """
     try:
@@ -31,4 +31,4 @@ def read_object(data: bytes) -> dict[str, Any] | None:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

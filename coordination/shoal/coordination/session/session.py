@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import structlog
@@ -136,12 +135,7 @@ class ZkSession(Requests):
         await self.ensure("/")
         await self.multi([Check("/", -1)])  # proves the session, as a sync alone does not
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._close()
 
     async def _close(self) -> None:

@@ -224,7 +224,7 @@ def translate(error: Exception, verb: str, path: str) -> errors.CoordinationErro
 
 
 def says_expired(answer: Any, error: Exception | None) -> bool:
-    """Say whether an answer means that the server does not have the session any more."""
+    """Say whether an answer means that the server no longer has the session."""
     found = [error, *answer] if isinstance(answer, list) else [error]
     return any(isinstance(one, kazoo_errors.SessionExpiredError) for one in found)
 

@@ -21,6 +21,7 @@ class Permission(StrEnum):
     PROJECT_MANAGE = "project.manage"  # members, service accounts, the project itself
     # Of the platform.
     CLUSTER_READ = "cluster.read"  # masters, workers, partitions, queues, quarantine, stores
+    CLUSTER_OPERATE = "cluster.operate"  # retry and discard what is quarantined
     PROJECT_CREATE = "project.create"
     HISTORY_PURGE = "history.purge"  # delete the past of all projects
     ENVIRONMENT_EDIT = "environment.edit"  # what programs find around them
@@ -42,6 +43,7 @@ OF_PROJECT = frozenset(
 OF_PLATFORM = frozenset(
     {
         Permission.CLUSTER_READ,
+        Permission.CLUSTER_OPERATE,
         Permission.PROJECT_CREATE,
         Permission.HISTORY_PURGE,
         Permission.ENVIRONMENT_EDIT,

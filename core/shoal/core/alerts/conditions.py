@@ -91,7 +91,11 @@ class Deadline(Strict):
         return None
 
     def _usual(self, past: Sequence[WatchedRun], zone: ZoneInfo) -> timedelta | None:
-        """Return how long after the midnight of their days runs are there, but for the slowest."""
+        """Return how long after the midnight of their days runs are there, but for the slowest.
+
+        Runs that were there after more than a day made up for an outage, and say nothing, unless
+        most runs take that long.
+        """
         offsets = []
         for one in past:
             try:
@@ -101,6 +105,9 @@ class Deadline(Strict):
                 continue
             if weekday_of(day) in self.days:
                 offsets.append(one.at - midnight)
+        of_a_day = [one for one in offsets if one <= _DAY]
+        if len(of_a_day) * 2 >= len(offsets):
+            offsets = of_a_day
         if len(offsets) < FEWEST_RUNS or self.percentile is None:
             return None
         place = math.ceil(len(offsets) * self.percentile / 100)

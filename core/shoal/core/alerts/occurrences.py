@@ -6,8 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from shoal.core.runs.filters import EventKind
-from shoal.core.runs.records import ChangeEvent
+from shoal.core.runs.records import ChangeEvent, EventKind
 from shoal.core.untrusted import MOST_DIGITS, read_count
 
 
@@ -96,13 +95,17 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Alerts about one of ``subjects`` have no cause any more, but for those about later runs."""
+    """Alerts about one of ``subjects`` have no cause any more, but for those about later runs.
+
+    Not ``is_told``: the alerts end without a message, as nothing has recovered.
+    """
 
     event_id: int
     at: datetime
     project: str
     subjects: tuple[str, ...]
     instance_id: int | None
+    is_told: bool = True
 
 
 def occurrence(event: ChangeEvent) -> Occurrence | None:
@@ -190,7 +193,8 @@ def recovery(event: ChangeEvent) -> Recovery | None:
             subjects = (str(data.get("subject")),)
         case _:
             return None
-    return Recovery(event.id, event.at, event.project, subjects, run)
+    is_told = data.get("is_told") is not False
+    return Recovery(event.id, event.at, event.project, subjects, run, is_told)
 
 
 def _read(kind: str, data: Mapping[str, Any]) -> tuple[Trigger, str] | None:

@@ -182,7 +182,7 @@ def _give_up(
 def _next_ones(
     now: dict[int, BackfillRun], parallel: int, waits_for: WaitsFor, stuck: Collection[int]
 ) -> list[int]:
-    """Return what starts now; what cannot start any more is settled in ``now``.
+    """Return what starts now; what can no longer start is settled in ``now``.
 
     ``stuck``: the positions of runs that take no place in the window.
     """

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
+from zoneinfo import ZoneInfo
 
 from shoal.core.decide import deadlines, endings
 from shoal.core.decide.child_states import ChildState
@@ -12,6 +13,8 @@ from shoal.core.errors import ShoalError
 from shoal.core.logic import conditions, switch
 from shoal.core.logic.children import MapParams, SubWorkflowParams, items_of
 from shoal.core.logic.conditions import ConditionOutcome
+from shoal.core.logic.dependency_rules import question_of
+from shoal.core.logic.dependent import DependentParams
 from shoal.core.macros import placeholders
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged, DependencyJudged, DependencyVerdict
@@ -45,11 +48,19 @@ def start(draft: Draft, task: str) -> None:
                 chosen = switch.choose(draft.spec(task).params, known)
                 endings.finish(draft, task, TaskSignal.SUCCEED, detail={"chosen": list(chosen)})
             case LogicKind.DEPENDENT:
+                _check_question(draft, task)
                 draft.act(Watch((task, attempt.number)))
             case _:
                 _start_children(draft, attempt, goes_on)
     except ShoalError as error:
         endings.finish(draft, task, TaskSignal.FAIL, reason=str(error))
+
+
+def _check_question(draft: Draft, task: str) -> None:
+    """Raise DateOutOfRange if what the task waits for has no dates at the run's logical time."""
+    when = DependentParams.model_validate(draft.spec(task).params).when
+    base = draft.run.logical_time.astimezone(ZoneInfo(draft.run.timezone))
+    question_of(when, base, draft.run.plan.spec.project)
 
 
 def _outcome(draft: Draft, task: str) -> ConditionOutcome:

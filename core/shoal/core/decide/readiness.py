@@ -104,7 +104,7 @@ def _judge(draft: Draft, task: str, cause: str | None) -> None:
     upstream = draft.run.plan.upstream[task]
     done = draft.unresolved(task) == 0
     # One upstream task changed: only it can have brought the verdict of the "at once" rules, or
-    # the task would not be waiting any more.
+    # the task would no longer be waiting.
     changed = upstream if cause is None or done else (cause,)
     views = {u: seen(draft, u, task) for u in changed}
     if not draft.run.takes_part(task):

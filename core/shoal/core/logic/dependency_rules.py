@@ -98,15 +98,23 @@ FoundRuns = Mapping[WorkflowName, Sequence[WorkflowRun] | None]
 
 
 def question_of(when: Dependency, base: datetime, project: str) -> Question:
-    """Return what a DEPENDENT task asks. ``base``: the logical time of its run, in its zone."""
+    """Return what a DEPENDENT task asks. ``base``: the logical time of its run, in its zone.
+
+    Raises DateOutOfRange.
+    """
     if when.workflow is not None:
         assert when.date is not None, "checked with the definition"
+        found = intervals.intervals(when.date, base)
+        try:
+            windows = tuple(_window(*one) for one in found)
+        except OverflowError:
+            raise intervals.DateOutOfRange(when.date, base) from None
         return DependencyItem(
             (when.project or project, when.workflow),
             when.task,
             when.date,
             when.if_missing,
-            tuple(_window(*one) for one in intervals.intervals(when.date, base)),
+            windows,
         )
     members = tuple(question_of(one, base, project) for one in (*(when.all_ or when.any_ or ()),))
     return QuestionGroup(when.all_ is not None, members)

@@ -25,6 +25,16 @@ class UnknownDateValue(ShoalError, ValueError):
         super().__init__(f"date value {value!r} is unknown; known are {known}")
 
 
+class DateOutOfRange(ShoalError, OverflowError):
+    """The intervals of a date value lie outside the years 1 to 9999."""
+
+    def __init__(self, value: str, base: datetime) -> None:
+        self.value, self.base = value, base
+        super().__init__(
+            f"the date value {value!r} of {base.isoformat()} lies outside the years 1 to 9999"
+        )
+
+
 def intervals(value: str, base: datetime) -> list[Interval]:
     """Return the intervals of ``value`` around ``base``, the oldest first.
 
@@ -44,15 +54,18 @@ def intervals(value: str, base: datetime) -> list[Interval]:
       last day of the month; ``thisMonthEnd`` may lie ahead.
 
     Python compares two datetimes of one zone by the wall clock: compare bounds with other times
-    after ``astimezone(UTC)``. Raises UnknownDateValue.
+    after ``astimezone(UTC)``. Raises UnknownDateValue, DateOutOfRange.
     """
     find = _VALUES.get(value)
     if find is None:
         raise UnknownDateValue(value)
-    if is_aware(base):
-        return find(base)
-    # A base without a zone is a clock that never jumps, as is UTC.
-    found = find(base.replace(tzinfo=UTC, fold=0))
+    try:
+        if is_aware(base):
+            return find(base)
+        # A base without a zone is a clock that never jumps, as is UTC.
+        found = find(base.replace(tzinfo=UTC, fold=0))
+    except (OverflowError, ValueError):
+        raise DateOutOfRange(value, base) from None
     return [(start.replace(tzinfo=None), end.replace(tzinfo=None)) for start, end in found]
 
 

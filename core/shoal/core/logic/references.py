@@ -4,11 +4,11 @@ Works on canonical forms, as they are stored: one that this version cannot read 
 says what it names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.core.definition.kinds import LogicKind
+from shoal.core.definition.kinds import WITH_CHILDREN, LogicKind
 from shoal.core.definition.model import WorkflowSpec
 
 
@@ -31,6 +31,35 @@ def references(project: str, definition: Mapping[str, Any]) -> list[WorkflowRefe
             one = WorkflowReference(str(task["name"]), kind, str(home), named["workflow"])
             found[one] = None
     return list(found)
+
+
+Name = tuple[str, str]  # project and name of a workflow
+
+
+def runs(found: Iterable[WorkflowReference]) -> list[Name]:
+    """Return the workflows that tasks run as sub-workflows, each once."""
+    names = [(one.project, one.workflow) for one in found if one.kind in WITH_CHILDREN]
+    return list(dict.fromkeys(names))
+
+
+def cycle(start: Name, named: Mapping[Name, Sequence[Name]]) -> list[Name]:
+    """Return a shortest way from a workflow back to itself, both ends included; empty: none.
+
+    ``named``: by workflow, those that it runs.
+    """
+    before: dict[Name, Name] = {}
+    line = [start]
+    for one in line:
+        for other in named.get(one, ()):
+            if other == start:
+                way = [start, one]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way[::-1]
+            if other not in before:
+                before[other] = one
+                line.append(other)
+    return []
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,11 @@ class CommandState(StrEnum):
 
 @dataclass(frozen=True)
 class Parent:
-    """The task that a sub-workflow's instance works for."""
+    """The task that a sub-workflow's instance works for.
+
+    ``ancestors``: the instances above that of the task, the topmost one first. Not compared, since
+    earlier versions stored none.
+    """
 
     instance_id: int
     task_instance_id: int
@@ -52,6 +56,12 @@ class Parent:
     index: int = 0  # which item of a MAP
     depth: int = 1  # how deep the sub-workflow is nested
     ask: int = 0  # the number of the latest request that the sub-workflow has had from it
+    ancestors: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def root(self) -> int:
+        """The topmost instance."""
+        return self.ancestors[0] if self.ancestors else self.instance_id
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shoal.core.definition.fields import LONGEST_OWNER, ONE_LINE, Priority, PriorityName
 from shoal.core.definition.labels import MOST_LABELS, parse_filter
+from shoal.core.runs.records import EventKind
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.fingerprints import FINGERPRINT
 from shoal.core.timing.instant import Instant
@@ -222,27 +223,6 @@ class TaskFilter(RunFilter):
         pattern=f"^{FINGERPRINT.pattern}$",
         description="Only those whose error line has this fingerprint.",
     )
-
-
-class EventKind(StrEnum):
-    """What an event is about."""
-
-    INSTANCE_STATE = "instance.state"
-    INSTANCE_OVERDUE = "instance.overdue"
-    INSTANCE_LATE = "instance.late"
-    TASK_STATE = "task.state"
-    TASK_OVERDUE = "task.overdue"
-    TASK_DETAIL = "task.detail"  # something about an attempt but its state
-    BACKFILL_STATE = "backfill.state"
-    SCHEDULE_STATE = "schedule.state"  # paused, resumed, or fire times were skipped
-    ALERT_CONDITION = "alert.condition"  # what a rule watches has begun or ceased to hold
-    ALERT_STATE = "alert.state"
-    ALERT_DELIVERY = "alert.delivery"  # what came of an attempt to send a message
-    WORKFLOW_PUBLISHED = "workflow.published"
-    WORKFLOW_RENAMED = "workflow.renamed"
-    WORKFLOW_ARCHIVED = "workflow.archived"
-    WORKFLOW_UNARCHIVED = "workflow.unarchived"
-    WORKFLOW_DELETED = "workflow.deleted"
 
 
 #: What the history has besides events.

@@ -55,6 +55,7 @@ class QuarantinedItem:
     workflow: str | None = None
     last_at: datetime | None = None  # of the last try; None: ``since``
     is_skipped: bool = False  # nothing tries it again: what comes after it was worked with
+    retry_at: datetime | None = None  # when a retry was requested that is not done yet
 
 
 def failure_of(error: BaseException) -> str:

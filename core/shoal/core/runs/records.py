@@ -246,6 +246,27 @@ class StoredSchedule:
     expected_since: datetime | None = None  # from when on it has had to fire at these times
 
 
+class EventKind(StrEnum):
+    """What an event is about."""
+
+    INSTANCE_STATE = "instance.state"
+    INSTANCE_OVERDUE = "instance.overdue"
+    INSTANCE_LATE = "instance.late"
+    TASK_STATE = "task.state"
+    TASK_OVERDUE = "task.overdue"
+    TASK_DETAIL = "task.detail"  # something about an attempt but its state
+    BACKFILL_STATE = "backfill.state"
+    SCHEDULE_STATE = "schedule.state"  # paused, resumed, or fire times were skipped
+    ALERT_CONDITION = "alert.condition"  # what a rule watches has begun or ceased to hold
+    ALERT_STATE = "alert.state"
+    ALERT_DELIVERY = "alert.delivery"  # what came of an attempt to send a message
+    WORKFLOW_PUBLISHED = "workflow.published"
+    WORKFLOW_RENAMED = "workflow.renamed"
+    WORKFLOW_ARCHIVED = "workflow.archived"
+    WORKFLOW_UNARCHIVED = "workflow.unarchived"
+    WORKFLOW_DELETED = "workflow.deleted"
+
+
 @dataclass(frozen=True)
 class ChangeEvent:
     """One line of the history that the live event stream replays, in order of ``id``."""

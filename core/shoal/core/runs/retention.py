@@ -1,6 +1,6 @@
 """How long history is kept: the rules, the moments that follow from them, and what is purged.
 
-Every rule names what is not needed any more. What may still be referred to stays whatever its
+Every rule names what is no longer needed. What may still be referred to stays whatever its
 age is: see ``shoal.sql.repositories.upkeep.expired_rows``.
 """
 

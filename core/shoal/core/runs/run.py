@@ -298,7 +298,7 @@ class Run:
     parent: Parent | None = None  # the task it works for
     backfill_id: int | None = None
     admitted_at: datetime | None = None  # None: waits until others of its workflow have ended
-    warned_at: datetime | None = None  # since when its timeout does not count any more
+    warned_at: datetime | None = None  # since when its timeout no longer counts
     deadline_at: datetime | None = None  # when it should have ended
     late_at: datetime | None = None  # when it was found to go on beyond that, for the first time
     reason: str | None = None  # why it is in its state; for people

@@ -11,6 +11,9 @@ ensemble's) and counts on between the comparisons by the time since boot, which 
 - A new time that differs from the one before by more than ``STEP_S`` must hold for ``SETTLE_S``
   before it counts. So a jump that is put right again soon has no effect, even where all clocks
   jump together because they are one (a laptop).
+- A new time that is shown only by clocks that have jumped to it is unconfirmed, and must hold for
+  ``UNCONFIRMED_S``: they may all run on one machine whose clock is wrong for hours. It is confirmed
+  by a clock that showed it before, or if a time service keeps the own clock and that shows it too.
 
 Pure: every reading is an argument. Seconds everywhere, wall times since the Unix epoch.
 """
@@ -21,8 +24,11 @@ from statistics import median
 
 STEP_S = 2.0  # clocks that differ by less agree
 SETTLE_S = 30.0  # how long a new time must hold
+UNCONFIRMED_S = 86_400.0  # and one that only clocks show that have jumped to it
 LONGEST_TRIP_S = 1.0  # an answer that took longer says too little
 LONGEST_AGE_S = 3600.0  # of an observation
+
+_OWN = "own"  # the name of this node's wall clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class ClusterTime:
         self._settled = False  # other clocks were compared at least once
         self._others: dict[str, ClockReading] = {}
         self._proposed: tuple[float, float] | None = None  # another time, and since when
+        # How far each clock is ahead of the time since boot, and since when it shows that.
+        self._steady: dict[str, tuple[float, float]] = {}
 
     def now_s(self, own: ClockReading) -> float:
         """Return the time. The own clock counts as long as it runs evenly and is believed."""
@@ -62,19 +70,28 @@ class ClusterTime:
         trip_s = answered.since_boot_s - sent.since_boot_s
         if trip_s > LONGEST_TRIP_S:
             return False
-        self._others[name] = ClockReading(wall_s, sent.since_boot_s + trip_s / 2)
+        shown = ClockReading(wall_s, sent.since_boot_s + trip_s / 2)
+        self._others[name] = shown
+        self._note_steadiness(name, shown)
         return True
 
-    def compare(self, own: ClockReading) -> None:
-        """Decide anew which time counts. Call it after every round of observations."""
+    def compare(self, own: ClockReading, *, is_synchronised: bool = True) -> None:
+        """Decide anew which time counts. Call it after every round of observations.
+
+        ``is_synchronised``: a time service keeps the own clock.
+        """
+        self._note_steadiness(_OWN, own)
         wanted_s, follows_own = self._judge(own)
         if not self._settled or abs(wanted_s - self._ahead_s) <= STEP_S:
             self._take(wanted_s, follows_own)
         elif self._proposed is None or abs(wanted_s - self._proposed[0]) > STEP_S:
             self._follows_own = False  # counts on by the time since boot meanwhile
             self._proposed = (wanted_s, own.since_boot_s)
-        elif own.since_boot_s - self._proposed[1] >= SETTLE_S:
-            self._take(wanted_s, follows_own)
+        else:
+            is_confirmed = (follows_own and is_synchronised) or self._was_shown_before(wanted_s)
+            held_s = own.since_boot_s - self._proposed[1]
+            if held_s >= (SETTLE_S if is_confirmed else UNCONFIRMED_S):
+                self._take(wanted_s, follows_own)
         self._settled = self._settled or bool(self._others)
 
     def differences(self, own: ClockReading) -> Mapping[str, float]:
@@ -82,9 +99,23 @@ class ClusterTime:
 
         "own" is the wall clock of this node.
         """
-        clocks = {"own": own, **self._others}
+        clocks = {_OWN: own, **self._others}
         off = {name: shown.ahead_s - self._ahead_s for name, shown in clocks.items()}
         return {name: by_s for name, by_s in off.items() if abs(by_s) > STEP_S}
+
+    def _note_steadiness(self, name: str, shown: ClockReading) -> None:
+        known = self._steady.get(name)
+        if known is None or abs(shown.ahead_s - known[0]) > STEP_S:
+            self._steady[name] = (shown.ahead_s, shown.since_boot_s)
+
+    def _was_shown_before(self, wanted_s: float) -> bool:
+        """Whether a clock showed the proposed time well before it was proposed."""
+        assert self._proposed is not None
+        before_s = self._proposed[1] - SETTLE_S
+        return any(
+            abs(ahead_s - wanted_s) <= STEP_S and since_s <= before_s
+            for ahead_s, since_s in self._steady.values()
+        )
 
     def _take(self, ahead_s: float, follows_own: bool) -> None:
         self._ahead_s, self._follows_own, self._proposed = ahead_s, follows_own, None

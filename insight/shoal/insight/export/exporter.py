@@ -40,7 +40,6 @@ from shoal.sql import Database, UnitOfWork
 from shoal.sql.repositories.exports.finished_rows import Ends
 from shoal.sql.repositories.exports.position import Exported, ExportPosition
 
-MOST_ROWS = 200_000  # of a step: some 100 MB while it is written
 FULL_EVERY = 50  # manifests: a reader reads so many at most
 ROW_GROUP = 65_536  # rows: readers of single ones skip the others
 TELL_AGAIN_S = 3_600.0  # after so long an export says that nothing has ended
@@ -89,7 +88,6 @@ class Exporter:
         *,
         share: float = 1.0,
         keep_days: float = 0,
-        most_rows: int = MOST_ROWS,
         anew: bool = False,
         forget_damaged: bool = False,
         pieces: Pieces = PIECES,
@@ -97,7 +95,7 @@ class Exporter:
     ) -> None:
         self._database, self._store, self._clock = database, store, clock
         self._gatherer = Gatherer(database, share, pieces)
-        self._keep_days, self._most_rows = keep_days, most_rows
+        self._keep_days = keep_days
         self._anew, self._forget_damaged = anew, forget_damaged
         self._checked = ""  # the file that was looked at again last
 
@@ -114,7 +112,7 @@ class Exporter:
         last, contents = await self._look_again(last, contents, ends, now, summary)
         position = _begin_at(last.position, ends)
         while True:
-            found = await self._gatherer.gather(position, ends, self._most_rows)
+            found = await self._gatherer.gather(position, ends)
             until = now if _is_at(found.position, ends) else None
             is_known = until is None or _is_recent(contents.settled_until, now)
             if found.position == position and is_known:

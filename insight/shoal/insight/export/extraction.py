@@ -34,11 +34,13 @@ _MOST_PIECES = 256  # that an export has at most, however few rows they have
 class Pieces:
     """How much is read at a time.
 
+    ``step``: rows of one step of an export, more or less: some 100 MB while it is written.
     ``rows``: in one transaction, more or less: some ten milliseconds of the database.
     ``instances``: at first; the number follows from the attempts that they have. ``commands``: ids
     of commands and takeovers in one export. ``open_commands``: not handled yet, and read each time.
     """
 
+    step: int = 200_000
     rows: int = 5_000
     instances: int = 50
     commands: int = 5_000
@@ -91,12 +93,14 @@ class Gatherer:
         later = await self._read(lambda uow: uow.finished_rows.ends())
         return replace(ends, instance=later.instance)
 
-    async def gather(self, position: ExportPosition, ends: Ends, most: int) -> Gathered:
-        """Return what comes next behind ``position``, up to ``ends`` and to some ``most`` rows."""
+    async def gather(self, position: ExportPosition, ends: Ends) -> Gathered:
+        """Return what comes next behind ``position``: a step, or all up to ``ends``."""
         found = Gathered(position)
         for _ in range(_MOST_PIECES):
             at = found.position
-            if found.rows >= most or (at.instances >= at.instances_end and at.event >= ends.event):
+            if found.rows >= self._pieces.step or (
+                at.instances >= at.instances_end and at.event >= ends.event
+            ):
                 break
             if at.instances < at.instances_end:
                 await self._add_old(found)

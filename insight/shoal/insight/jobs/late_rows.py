@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shoal.core.untrusted import read_json
 from shoal.insight.history.tables import ATTEMPTS, INSTANCES, HistoryTable
 from shoal.insight.jobs.catalogue import InsightJob
 from shoal.insight.jobs.days import LONGEST_DAYS, Days
@@ -60,7 +61,7 @@ class Look:
     @classmethod
     def from_json(cls, stored: bytes) -> Self:
         """Build it from what ``to_json`` made. Raises ValueError, TypeError, KeyError."""
-        found = json.loads(stored)
+        found = read_json(stored)
         return cls(**{**found, "day": date.fromisoformat(found["day"])})
 
 

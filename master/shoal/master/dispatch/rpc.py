@@ -175,6 +175,8 @@ class MasterRpc(MasterServiceServicer):
                 isinstance(error, SecretUnreadable) and error.permanent
             )
             return await self._fail_unrenderable(worker, ref, run, str(error), permanent=permanent)
+        except MemoryError:  # of this process, not of the task: later, or from another master
+            return _refused(ref, pb.Refusal.RETRY, "the master is out of memory")
         except Exception as error:
             # An error of this task must not keep the others of the call from their payloads.
             log.exception("payload not made", run=run.id, task=attempt.task)
@@ -321,7 +323,7 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
     """Return what the worker would take with the answer; None if it takes nothing at all."""
     if not request.HasField("eager"):
         return None
-    eager, before = request.eager, None
+    eager, before, lane = request.eager, None, None
     if eager.HasField("before"):
         place = eager.before
         before = (
@@ -330,7 +332,8 @@ def _eager_request(request: pb.ReportRequest) -> EagerRequest | None:
             place.task_priority,
             place.task_instance_id,
         )
-    return EagerRequest(request.worker_id, eager.group, eager.room, before)
+        lane = place.lane or None  # older workers know of no lanes
+    return EagerRequest(request.worker_id, eager.group, eager.room, before, lane)
 
 
 def _ref(run: Run, attempt: Attempt) -> pb.AttemptRef:
@@ -347,6 +350,7 @@ def _place(run: Run, attempt: Attempt) -> pb.Place:
         workflow_instance_id=entry.workflow_instance_id,
         task_priority=entry.task_priority,
         task_instance_id=entry.task_instance_id,
+        lane=entry.lane,
     )
 
 

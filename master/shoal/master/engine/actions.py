@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable,
 import structlog
 
 from shoal.coordination import Members, QueueEntry, TaskQueue
+from shoal.coordination.queue import lane_of
 from shoal.core.errors import ShoalError
 from shoal.core.runs.run import Action, Attempt, AttemptKey, Enqueue, Kill, Run, Withdraw
 from shoal.core.runs.states import TaskState
@@ -120,6 +121,7 @@ def queue_entry(run: Run, attempt: Attempt) -> QueueEntry:
         task_priority=int(spec.priority),
         task_instance_id=attempt.id,
         partition=run.partition,
+        lane=lane_of(run.plan.spec.project),
     )
 
 

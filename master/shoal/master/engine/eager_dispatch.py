@@ -33,13 +33,15 @@ What may fail, and what happens then:
   other. A kill that its worker does not know yet is repeated. A pause lets the task run.
 
 Eager dispatch overtakes nothing: the worker names the first entry that it knows to wait in its
-queue, and gets no task that comes behind that entry. What it has no room for goes into the queue.
+queue, and gets no task that comes behind that entry, or that is of another project and not more
+urgent: projects take turns. What it has no room for goes into the queue.
 """
 
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from shoal.coordination.cluster.lanes import lane_of
 from shoal.coordination.queue.entry import Place
 from shoal.core.runs.run import Attempt, Decision, Run
 from shoal.core.runs.states import TaskState
@@ -53,12 +55,24 @@ class EagerRequest:
     group: str
     room: int
     before: Place | None  # of the first that waits in the group's queue, as far as the worker knows
+    lane: int | None = None  # of that one; None: not known, and taken for that of the task
     taken: dict[int, int] = field(default_factory=dict)  # how many, by the task instance that ended
 
     @property
     def room_left(self) -> int:
         """How many tasks it would take still."""
         return self.room - sum(self.taken.values())
+
+    def precedes(self, place: Place, lane: int) -> bool:
+        """Whether nothing that waits in the queue comes before a task.
+
+        If the first that waits is of another lane and as urgent, it is the turn of that lane.
+        """
+        if self.before is None:
+            return True
+        if self.lane is not None and lane != self.lane:
+            return place[0] < self.before[0]
+        return place < self.before
 
 
 def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Decision) -> list[int]:
@@ -85,10 +99,11 @@ def taken_by(eager: EagerRequest, run: Run, task_instance_id: int, decision: Dec
             and tasks[attempt.task].worker_group == eager.group
         ),
     )
+    lane = lane_of(run.plan.spec.project)
     ids = [
         own
         for priority, own in first
-        if eager.before is None or (run.priority, run.id, priority, own) < eager.before
+        if eager.precedes((run.priority, run.id, priority, own), lane)
     ]
     if ids:
         eager.taken[task_instance_id] = len(ids)

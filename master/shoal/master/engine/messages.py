@@ -145,8 +145,10 @@ class _Sender:
     def parent(self, key: AttemptKey, index: int, ask: int = 0) -> Parent:
         """Return one of its attempts as the parent of a child."""
         attempt_id = self.decision.attempts[key].id or self._new_ids[self.run.id, *key]
-        depth = 1 if self.run.parent is None else self.run.parent.depth + 1
-        return Parent(self.run.id, attempt_id, self.run.partition, index, depth, ask)
+        own = self.run.parent
+        depth = 1 if own is None else own.depth + 1
+        above = () if own is None else (*own.ancestors, own.instance_id)
+        return Parent(self.run.id, attempt_id, self.run.partition, index, depth, ask, above)
 
 
 async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> list[NewCommand]:

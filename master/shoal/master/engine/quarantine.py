@@ -3,8 +3,8 @@
 A row of another version or changed by hand, an event that ``decide`` fails on, a text that cannot
 be rendered: each concerns one run, command, schedule, backfill or group, and stops neither this
 master nor anything else. The row stays as it is stored. It is tried again after a while, later
-each time; when its partition gets another owner; and a run when that is requested
-(``shoal recover``). Until then nothing is done with it.
+each time; when its partition gets another owner; when a retry is requested (``shoal quarantine
+retry``, and ``shoal recover`` for a run). Until then nothing is done with it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.runs.quarantine import ItemKind, QuarantinedItem, failure_of
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem, failure_of
 from shoal.master.loops import trace_of, wait_for
 from shoal.sql import Database
 from shoal.sql.errors import Fenced
@@ -23,6 +23,7 @@ from shoal.sql.errors import Fenced
 log = structlog.get_logger()
 
 _LONGEST_PAUSE_S = 600.0  # between two tries: a repair is noticed within ten minutes
+_REQUESTS_S = 5.0  # while something is held, requests to retry it are looked for so often
 _STORE_AGAIN_S = 1.0  # pause after the list of what is quarantined could not be stored
 
 _Key = tuple[ItemKind, str]
@@ -60,6 +61,7 @@ class Quarantine:
         self._to_store: set[_Key] = set()
         self._news = asyncio.Event()
         self._on_retry, self._on_stored = on_retry, on_stored
+        self._requests_at = 0.0  # monotonic
 
     def put(self, kind: ItemKind, item: object, partition: int, error: BaseException) -> None:
         """Quarantine a thing because of ``error``; its trace is logged the first time."""
@@ -135,8 +137,8 @@ class Quarantine:
         while True:
             await wait_for(self._news, self._pause_s())
             self._news.clear()
-            self._try_due()
             try:
+                self._try_due(await self._requested())
                 await self._store()
             except Fenced as error:
                 self.forget(error.partitions)
@@ -147,12 +149,29 @@ class Quarantine:
 
     def _pause_s(self) -> float | None:
         due = [one.retry_at for one in self._items.values() if not one.on_trial]
-        return max(0.0, min(due) - time.monotonic()) if due else None
+        return min(max(0.0, min(due) - time.monotonic()), _REQUESTS_S) if due else None
 
-    def _try_due(self) -> None:
+    async def _requested(self) -> set[_Key]:
+        """Return the held items whose retry was requested since they failed last."""
+        if not self._items or time.monotonic() < self._requests_at:
+            return set()
+        self._requests_at = time.monotonic() + _REQUESTS_S
+        async with self._database.unit_of_work(read_only=True) as uow:
+            found = await uow.quarantine.requested(
+                ItemConsumer.MASTERS, list(ItemKind), list(self._epochs)
+            )
+        return {
+            (one.kind, one.item)
+            for one in found
+            if (held := self._items.get((one.kind, one.item))) is not None
+            and one.retry_at is not None
+            and one.retry_at > (held.record.last_at or held.record.since)
+        }
+
+    def _try_due(self, requested: Collection[_Key] = ()) -> None:
         now = time.monotonic()
-        for one in list(self._items.values()):
-            if not one.on_trial and one.retry_at <= now:
+        for key, one in list(self._items.items()):
+            if not one.on_trial and (one.retry_at <= now or key in requested):
                 one.on_trial = True
                 self._on_retry(one.record)
 

@@ -16,7 +16,6 @@ it is as good as any other.
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import structlog
@@ -68,12 +67,7 @@ class Participation:
         self._joined_s = time.monotonic()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._over = True
         async with self._changing:
             pass  # what has begun is ended

@@ -23,7 +23,15 @@ from typing import Any
 
 import structlog
 
-from shoal.coordination import FairShare, GroupSettings, Notifications, Partition, ZkSession
+from shoal.coordination import (
+    FairShare,
+    GroupSettings,
+    Notifications,
+    OwnerNodes,
+    OwnershipListener,
+    Partition,
+    ZkSession,
+)
 from shoal.coordination.cluster import layout
 from shoal.core.errors import ShoalError
 from shoal.master.engine.engine import LEAVING, Engine
@@ -37,6 +45,8 @@ TOPIC = "partitions"
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0  # before a stranded partition is acquired again
 _FORGIVEN_S = 10 * LONGEST_PAUSE_S  # held for so long, the pauses begin anew
+_FENCED_LONG_S = 30.0  # refused for so long: more than a takeover
+_FENCED_PAUSE_S = 60.0  # without a refusal for so long: over
 _AGAIN_S = 1.0  # after it could not be found out whose the owner znodes are
 
 # Partitions won in ZooKeeper, each with its epoch and a future that ends when it is taken.
@@ -55,6 +65,30 @@ class GivenUp:
         """Return it as JSON."""
         at = self.at.isoformat(timespec="seconds") if self.at else None
         return {"times": self.times, "partitions": self.partitions, "at": at}
+
+
+class FencedWrites:
+    """Since when the database refuses this master's writes for partitions that it owns.
+
+    A single refusal belongs to a takeover. An owner that stays fenced stands still.
+    """
+
+    def __init__(self) -> None:
+        self._first_s: float | None = None  # monotonic, of refusals without a longer pause
+        self._last_s = 0.0
+        self._since: datetime | None = None  # the same as ``_first_s``, for people
+
+    def note(self, now_s: float) -> None:
+        """Note that a write was refused."""
+        if self._first_s is None or now_s - self._last_s > _FENCED_PAUSE_S:
+            self._first_s, self._since = now_s, datetime.now(UTC)
+        self._last_s = now_s
+
+    def since(self, now_s: float) -> datetime | None:
+        """Return since when, if it has lasted long and goes on."""
+        if self._first_s is None or now_s - self._last_s > _FENCED_PAUSE_S:
+            return None
+        return self._since if self._last_s - self._first_s >= _FENCED_LONG_S else None
 
 
 @dataclass
@@ -91,23 +125,22 @@ class PartitionKeeper:
         self._has_refused = asyncio.Event()
         self._strandings: dict[int, int] = {}  # partition -> how often, not long ago
         self.given_up = GivenUp()
+        self.fenced_writes = FencedWrites()
         # Called when some are given up, or cannot be taken since the database is bound elsewhere.
         self.on_stranded: Callable[[], None] = lambda: None
         self._over = False  # nothing that is won is taken any more
         self.share = FairShare(
             session,
             layout.MASTERS_GROUP,
-            master_id,
             {TOPIC: partitions},
-            lambda partition: layout.owner(partition.index),
-            on_acquired=self._acquired,
-            on_released=self._released,
-            on_lost=self._lost,
+            OwnerNodes(
+                lambda partition: layout.owner(partition.index), master_id, {"address": address}
+            ),
+            OwnershipListener(self._acquired, self._released, self._lost),
             settings=GroupSettings(
                 rebalance_timeout_s=settings.rebalance_timeout_s,
                 initial_rebalance_delay_s=settings.initial_rebalance_delay_s,
             ),
-            data={"address": address},
             takeover_delay_s=settings.takeover_delay_s,
         )
 
@@ -135,6 +168,7 @@ class PartitionKeeper:
         """A transaction's fence has refused these epochs. Called on the loop, from any service."""
         current = {p: epoch for p, epoch in epochs.items() if self._is_taken(p, epoch)}
         if current:
+            self.fenced_writes.note(time.monotonic())
             self._refused |= current
             self._has_refused.set()
 

@@ -88,6 +88,8 @@ class MasterContext:
     # Notifies the owners of partitions, this master's own services among them. A hint.
     notify_owners: Callable[[Iterable[int]], None]
     upkeep: UpkeepTimes = field(default_factory=UpkeepTimes)
+    # Whether a worker group has workers.
+    is_served: Callable[[str], bool] = lambda _group: True
 
 
 class Service(Listener, ABC):

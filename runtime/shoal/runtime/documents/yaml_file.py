@@ -79,7 +79,7 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             self._note_syntax(error)
         except yaml.YAMLError as error:
-            self._problems.append(DefinitionProblem((), f"is no YAML: {error}", self._file, 1))
+            self._problems.append(DefinitionProblem((), f"is not YAML: {error}", self._file, 1))
         return sources
 
     def _next(self) -> Any:
@@ -230,7 +230,7 @@ class _Reader:
             start = error.context_mark
             if start is not None and start.line != line:
                 said += f" that begins in line {start.line + 1}"
-        message = f"is no YAML: {said} (column {column + 1})"
+        message = f"is not YAML: {said} (column {column + 1})"
         self._problems.append(DefinitionProblem((), message, self._file, line + 1))
 
 

@@ -77,5 +77,5 @@ def _content(file: Path) -> str:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        raise ValueError("the file is no UTF-8") from None
+        raise ValueError("the file is not UTF-8") from None
     return text.removesuffix("\n").removesuffix("\r")

@@ -170,7 +170,7 @@ def open_store(name: str, table: Mapping[str, Any]) -> SecretStore[Any]:
     except ImportError as error:
         raise InvalidSettings(f"{where}: the kind {kind} cannot be loaded: {error}") from error
     if not (isinstance(found, type) and issubclass(found, SecretStore)):
-        raise InvalidSettings(f"{where}: the plug-in of the kind {kind} is no SecretStore")
+        raise InvalidSettings(f"{where}: the plug-in of the kind {kind} is not a SecretStore")
     try:
         return found(name, found.Settings.model_validate(dict(table)))
     except ValidationError as error:

@@ -182,7 +182,7 @@ class Connection:
             raise translate(error) from error
 
     async def close(self) -> None:
-        """Roll back what was not committed; the connection is not to be used any more."""
+        """Roll back what was not committed; the connection is no longer to be used."""
         self._over = True
         try:
             await self._link.close()

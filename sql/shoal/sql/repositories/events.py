@@ -53,8 +53,12 @@ class Events:
         instance_id: int | None = None,
         project: str | None = None,
         until: int | None = None,
+        at: datetime | None = None,
     ) -> list[ChangeEvent]:
-        """Return events behind ``event_id`` (not behind ``until``) in order of their ids."""
+        """Return events behind ``event_id`` (not behind ``until``) in order of their ids.
+
+        ``at``: only those of this time, as all events of a decision have the same.
+        """
         query = select(event).where(event.c.id > event_id).order_by(event.c.id).limit(limit)
         if instance_id is not None:
             query = query.where(event.c.workflow_instance_id == instance_id)
@@ -62,6 +66,8 @@ class Events:
             query = query.where(event.c.project == project)
         if until is not None:
             query = query.where(event.c.id <= until)
+        if at is not None:
+            query = query.where(event.c.at == at)
         return [change_event(row) for row in await self._connection.rows(query)]
 
     async def last_id(self) -> int:

@@ -53,7 +53,7 @@ principal_group = Table(
 )
 
 # ``of_issuer``: by the word of the provider or directory where the principal signs in; it goes when
-# that does not say so any more. Others were put in by hand.
+# that no longer says so. Others were put in by hand.
 group_member = Table(
     "group_member",
     metadata,

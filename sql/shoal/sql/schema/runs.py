@@ -50,6 +50,8 @@ workflow_instance = Table(
     Column("selection", Json(dict)),
     Column("parent", Json(dict)),
     Column("parent_task_id", BigInteger),  # of ``parent``, to find it by
+    # Of a sub-workflow's run: the run that nothing has started as its child, at the top.
+    Column("root_id", BigInteger),
     Column("backfill_id", BigInteger),
     Column("created_at", UtcDateTime, nullable=False),
     # Written under the lock on the workflow's row; all else by the partition's owner.
@@ -92,6 +94,12 @@ Index(
     workflow_instance.c.id,
     sqlite_where=IS_WAITING,
     postgresql_where=IS_WAITING,
+)
+Index(
+    "ix_workflow_instance_root_id",
+    workflow_instance.c.root_id,
+    sqlite_where=workflow_instance.c.root_id.is_not(None),
+    postgresql_where=workflow_instance.c.root_id.is_not(None),
 )
 Index(
     "ix_workflow_instance_parent_task_id",

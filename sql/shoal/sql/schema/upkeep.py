@@ -59,6 +59,7 @@ partition = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),
     Column("owner", OneLine(255)),
+    Column("purged_at", UtcDateTime),  # when all rules were last applied; NULL: not yet
 )
 
 # Takeovers of partitions, for people; only the newest are kept.
@@ -90,6 +91,7 @@ quarantine = Table(
     Column("since", UtcDateTime, nullable=False),
     Column("last_at", UtcDateTime),  # of the last try; NULL: ``since``
     Column("is_skipped", Boolean, nullable=False, server_default=false()),  # never tried again
+    Column("retry_at", UtcDateTime),  # when a retry was requested that is not done yet
 )
 
 # No foreign keys: events are pruned by age alone.

@@ -31,7 +31,9 @@ def parent_json(parent: Parent | None) -> dict[str, Any] | None:
 
 def parent_of(stored: _Stored) -> Parent | None:
     """Return the parent that a column holds."""
-    return None if stored is None else Parent(**stored)
+    if stored is None:
+        return None
+    return Parent(**{**stored, "ancestors": tuple(stored.get("ancestors", ()))})
 
 
 def check_texts(stored: Any) -> None:

@@ -74,6 +74,9 @@ project.read     GET    /queue-entries
 cluster.read     GET    /partitions
 cluster.read     GET    /takeovers
 cluster.read     GET    /stores
+cluster.read     GET    /quarantine
+cluster.operate  POST   /quarantine-retries
+cluster.operate  POST   /quarantine-discards
 history.purge    POST   /purges
 history.purge    GET    /purges
 history.purge    GET    /purges/{purge_id}
@@ -235,7 +238,14 @@ NEEDS: Mapping[Route, str] = {
     for permission, method, path in map(str.split, _ROUTES.strip().splitlines())
 }
 PLATFORM = frozenset(
-    {"user.manage", "cluster.read", "history.purge", "project.create", "environment.edit"}
+    {
+        "user.manage",
+        "cluster.read",
+        "cluster.operate",
+        "history.purge",
+        "project.create",
+        "environment.edit",
+    }
     | {"audit.read", "secrets.rotate", "restriction.edit"}
 )
 HOLDS: Mapping[str, frozenset[str]] = {
@@ -297,6 +307,7 @@ _TASKS = [{"name": "fetch", "type": "SHELL", "params": {"script": "true"}}]
 ALERT_RULE = {"triggers": ["run.failed"], "receivers": ["people"]}
 ALERT_RECEIVER = {"members": [{"targets": [{"channel": "hook"}]}]}
 ALERT_CHANNEL = {"kind": "webhook", "options": {"url": "https://hook.example/"}}
+_QUARANTINED = {"consumer": "alerts", "kind": "event", "item": "17"}
 BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("POST", "/login"): lambda _: {"name": "nobody", "password": "wrong"},
     ("POST", "/login/one-time"): lambda _: {"code": "wrong"},
@@ -311,6 +322,8 @@ BODIES: Mapping[Route, Callable[[Made], Any]] = {
     ("PATCH", "/groups/{name}"): lambda _: {"description": "d"},
     ("POST", "/secrets-keys/rotation"): lambda _: {"begin": False},
     ("POST", "/audit-prunes"): lambda _: {"before": "2020-01-01T00:00:00Z"},
+    ("POST", "/quarantine-retries"): lambda _: _QUARANTINED,
+    ("POST", "/quarantine-discards"): lambda _: {**_QUARANTINED, "item": "18"},
     ("POST", "/purges"): lambda made: {"project": made["project"]},
     ("PUT", "/environments/{name}"): lambda _: {"setup": "true"},
     ("PUT", "/restrictions/{what}/{name}"): lambda made: {"projects": [made["project"]]},

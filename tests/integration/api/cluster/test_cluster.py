@@ -36,6 +36,10 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
         "zookeeper": {"ok": True, "detail": "connected"},
         "partitions": {"ok": True, "detail": f"{PARTITIONS} partitions are owned, or soon will be"},
         "commands": {"ok": True, "detail": "none has been pending for more than 30 s"},
+        "worker_groups": {
+            "ok": True,
+            "detail": "no task waits for a worker group without workers",
+        },
         "masters": 0,
         "workers": 0,
         "paused_workers": 0,
@@ -44,6 +48,23 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
     }
     assert found["version"]
     assert (await api.client.get(f"{PREFIX}/health/ready")).status_code == 200
+
+
+async def test_tasks_without_workers_are_reported(api: Api) -> None:
+    queue = api.services.cluster.queue
+    await queue.put([QueueEntry("gpu", 2, 1, 2, 9, 0), QueueEntry("gpu", 2, 1, 2, 10, 0)])
+    check = (await api.client.get(f"{PREFIX}/health")).json()["checks"]["worker_groups"]
+    assert not check["ok"]
+    assert check["detail"] == (
+        "tasks wait for worker groups without workers: gpu (2); start workers, for example "
+        "`shoal worker --group gpu`"
+    )
+    async with Membership(
+        api.services.cluster.session, layout.WORKERS, "w1", {"group": "gpu", "slots": 1}
+    ):
+        await seen(api.services, "w1", present=True)
+        health = (await api.client.get(f"{PREFIX}/health")).json()
+        assert health["checks"]["worker_groups"]["ok"]
 
 
 async def test_a_complete_cluster_is_healthy_and_shown(api: Api) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shoal.coordination.queue import lane_of
 from shoal.coordination.queue.entry import QueueEntry
 from shoal.core.decide import decide
 from shoal.core.runs.events import Begun, Event, PauseRequested, TaskClaimed, TaskEnded
@@ -46,9 +47,10 @@ async def test_task_that_is_queued_knows_its_place_its_group_and_its_partition(a
     run = await api.run()
     now = datetime.now(UTC)
     await _apply(api, run, Begun(now))
-    mine = QueueEntry("default", 2, run.id, 2, _id(run, "fetch"), run.partition)
+    lane = lane_of("p")
+    mine = QueueEntry("default", 2, run.id, 2, _id(run, "fetch"), run.partition, lane)
     await api.services.cluster.queue.put(
-        [mine, QueueEntry("default", 0, run.id + 5, 2, 10**6, run.partition)]
+        [mine, QueueEntry("default", 0, run.id + 5, 2, 10**6, run.partition, lane)]
     )
     why = await _why(api, f"/task-instances/{mine.task_instance_id}")
     assert (why["state"], why["task"]) == ("QUEUED", "fetch")

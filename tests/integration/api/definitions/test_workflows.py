@@ -196,3 +196,24 @@ async def test_a_thousand_tasks(api: Api) -> None:
     tasks[500]["retries"] = 1
     answer = await api.client.put(WORKFLOW, json={"tasks": tasks})
     assert [c["path"] for c in answer.json()["diff"]] == ["tasks[t500].retries"]
+
+
+async def test_workflow_that_runs_itself_is_published_with_a_warning(api: Api) -> None:
+    """The cycle is named, also one through other workflows."""
+
+    def running(name: str, kind: str = "SUB_WORKFLOW") -> dict[str, Any]:
+        params: dict[str, Any] = {"workflow": name}
+        if kind == "MAP":
+            params |= {"items": ["1"], "parameter": "item"}
+        return {"tasks": [{"name": "s", "type": kind, "params": params}]}
+
+    async def warnings(name: str, definition: dict[str, Any]) -> list[str]:
+        answer = await api.client.put(f"{PREFIX}/projects/p/workflows/{name}", json=definition)
+        assert answer.status_code in (200, 201), answer.text
+        return list(answer.json()["warnings"])
+
+    assert await warnings("a", running("b")) == []
+    assert await warnings("b", running("c", "MAP")) == []
+    [text] = await warnings("c", running("a"))
+    assert text.startswith("the workflow runs itself: c -> a -> b -> c;")
+    assert await warnings("c", running("leaf")) == []

@@ -160,7 +160,7 @@ def test_roles_say_what_is_missing_and_who_gives_it(
     listed = admin("member", "list", "--project", "fenced")
     assert re.search(r"^dan +user +writer", listed.out, re.MULTILINE)
     gone = admin("member", "remove", "--user", "dan", "--project", "fenced")
-    assert gone.err == "dan has no role of its own in the project fenced any more\n"
+    assert gone.err == "dan no longer has a role of its own in the project fenced\n"
     assert shoal("run", "fenced/guarded").status == 3
     assert admin("member", "list", "--project", "fenced", "--json").json == []
     assert admin("member", "set", "reader", "--project", "fenced").status == 2
@@ -240,7 +240,7 @@ def test_a_project_shares_files_with_the_tasks_of_another(admin: Shoal) -> None:
     listed = admin("grant", "list", "--project", "sharing").out
     assert re.search(r"^project using +use lib/", listed, re.M)
     gone = admin("grant", "files", "using", "--none", "--project", "sharing")
-    assert gone.err == "project sharing shares no files with project using any more\n"
+    assert gone.err == "project sharing no longer shares files with project using\n"
     wrong = admin("resource", "get", "sharing:lib/x.sh", "-")
     assert "--project sharing" in wrong.err
 

@@ -134,7 +134,7 @@ def test_history_tells_events_commands_and_who_sent_them(here: Shoal) -> None:
     assert {one["kind"] for one in states} == {"instance.state"}
     assert len(here("history", "-n", "3", "--json").json) == 3
     takeovers = here("history", "--kind", "partition.takeover", "-n", "2")
-    assert "from nobody to " in takeovers.out
+    assert "from no owner to " in takeovers.out
     wrong = here("history", "--kind", "task")
     assert (wrong.status, "there are instance.state" in wrong.err) == (2, True)
     before = here("history", "seen/told", "--until", "2020-01-01")

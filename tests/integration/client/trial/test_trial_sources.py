@@ -54,8 +54,8 @@ async def test_task_is_given_what_stands_in_the_environment(
     ("given", "words"),
     [
         (None, r"set SHOAL_DATA_SOURCE_wh to JSON such as"),
-        ("no json", "that is no JSON object"),
-        ("[1]", "that is no JSON object"),
+        ("no json", "that is not a JSON object"),
+        ("[1]", "that is not a JSON object"),
         ({"kind": "sqlite", "oops": 1}, "oops: Extra inputs"),
         ({"kind": "sqlite", "database": "x.db"}, "absolute path"),
     ],

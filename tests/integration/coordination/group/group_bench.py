@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from shoal.coordination import Group, GroupListener, GroupSettings, Partition, ZkSession
@@ -118,6 +119,7 @@ class Bench:
         topics: Mapping[str, int] | None = None,
         settings: GroupSettings = QUICK,
         timeout_s: float = STEADY_SESSION_S,
+        instance_id: str | None = None,
         **options: Any,
     ) -> Peer:
         """A member that has not entered yet."""
@@ -130,8 +132,7 @@ class Bench:
             self.name,
             topics={"jobs": 6} if topics is None else topics,
             listener=recorder,
-            settings=settings,
-            client_id=name,
+            settings=replace(settings, client_id=name, instance_id=instance_id),
             **options,
         )
         return Peer(group, session, recorder)

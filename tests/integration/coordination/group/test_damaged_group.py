@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -58,8 +59,8 @@ async def test_impossible_state_is_quarantined(
     path = znodes.group("g")
     async with (
         connect(zk_chroot) as other,
-        Group(session, "g", topics={"t": 4}, settings=QUICK, client_id="a") as a,
-        Group(other, "g", topics={"t": 4}, settings=QUICK, client_id="b") as b,
+        Group(session, "g", topics={"t": 4}, settings=replace(QUICK, client_id="a")) as a,
+        Group(other, "g", topics={"t": 4}, settings=replace(QUICK, client_id="b")) as b,
     ):
         await eventually(lambda: len(a.owned) == len(b.owned) == 2)
         before, ids = a.metadata.generation, (a.member_id, b.member_id)

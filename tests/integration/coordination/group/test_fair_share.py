@@ -5,7 +5,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from shoal.coordination import FairShare, GroupSettings, Partition, ZkSession
+from shoal.coordination import (
+    FairShare,
+    GroupSettings,
+    OwnerNodes,
+    OwnershipListener,
+    Partition,
+    ZkSession,
+)
 from shoal.coordination.session.nodes import Create, Delete
 from tests.integration.coordination.conftest import connect, eventually
 
@@ -27,14 +34,10 @@ class Process:
         self.share = FairShare(
             session,
             "rooms",
-            name,
             {"rooms": COUNT},
-            owner_path,
-            on_acquired=self._acquired,
-            on_released=self._released,
-            on_lost=self._lost,
+            OwnerNodes(owner_path, name, {"address": name}),
+            OwnershipListener(self._acquired, self._released, self._lost),
             settings=SETTINGS,
-            data={"address": name},
         )
 
     async def _acquired(self, partition: Partition, epoch: int) -> None:

@@ -3,6 +3,7 @@ acting on them, and makes them again."""
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -142,8 +143,8 @@ async def test_member_of_a_group_whose_registration_is_deleted_joins_anew(
 ) -> None:
     async with (
         connect(zk_chroot) as other,
-        Group(session, "g", topics={"t": 4}, settings=QUICK, client_id="a") as a,
-        Group(other, "g", topics={"t": 4}, settings=QUICK, client_id="b") as b,
+        Group(session, "g", topics={"t": 4}, settings=replace(QUICK, client_id="a")) as a,
+        Group(other, "g", topics={"t": 4}, settings=replace(QUICK, client_id="b")) as b,
     ):
         await eventually(lambda: len(a.owned) == len(b.owned) == 2)
         for _ in range(3):

@@ -184,6 +184,24 @@ async def test_next_owner_tries_again_what_was_quarantined(bench: Bench) -> None
         await released(bench, ItemKind.INSTANCE, instance.id)
 
 
+async def test_retry_that_was_requested_is_not_waited_for(bench: Bench) -> None:
+    """By itself it would be tried again after two minutes."""
+    workflow = await bench.publish(TASKS)
+    instance = await _open(bench, workflow)
+    await junk(bench, tables.workflow_instance, "parameters", "not json", id=instance.id)
+    async with bench.master(scan_interval_s=60.0):
+        record = await quarantined(bench, ItemKind.INSTANCE, instance.id)
+        await junk(bench, tables.workflow_instance, "parameters", "{}", id=instance.id)
+        async with bench.database.unit_of_work() as uow:
+            await uow.quarantine.request_retry(
+                record.kind, record.item, record.consumer, datetime.now(UTC)
+            )
+            await uow.commit()
+        async with (await bench.worker("w")).working():
+            assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+        await released(bench, ItemKind.INSTANCE, instance.id)
+
+
 async def test_entries_of_ended_tasks_and_of_quarantined_runs_hold_up_no_other(
     bench: Bench,
 ) -> None:

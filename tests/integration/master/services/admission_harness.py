@@ -1,8 +1,9 @@
 """Masters without ZooKeeper on one database: each owns a partition and is notified at once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from shoal.core.definition.model import WorkflowSpec
@@ -26,7 +27,14 @@ _SCAN_INTERVAL_S = 3_600.0  # everything is done when a notification arrives, or
 class Master:
     """Owns one partition; what its tasks do is up to the test."""
 
-    def __init__(self, harness: "Harness", partition: int, epoch: int = 1, max_open: int = 10_000):
+    def __init__(
+        self,
+        harness: "Harness",
+        partition: int,
+        epoch: int = 1,
+        max_open: int = 10_000,
+        is_served: Callable[[str], bool] = lambda _group: True,
+    ):
         self.harness = harness
         self.partition = partition
         self.epoch = epoch
@@ -38,6 +46,7 @@ class Master:
             scan_interval_s=_SCAN_INTERVAL_S,
             max_open_instances=max_open,
         )
+        context = replace(context, is_served=is_served)
         self.admission = Admitter(context)
         self.scanner = Scanner(context)
         self.engine.register(self.admission, self.scanner)

@@ -7,15 +7,18 @@ lets a worker do what is queued.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from shoal.coordination import partition_of
+from shoal.core.decide import decide
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.errors import ShoalError
-from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
-from shoal.core.runs.events import Event, TaskClaimed, TaskEnded, TimeReached
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand, Parent
+from shoal.core.runs.events import Event, StopRequested, TaskClaimed, TaskEnded, TimeReached
 from shoal.core.runs.records import Instance, TaskInstance
-from shoal.core.runs.run import Action, Run
+from shoal.core.runs.run import Action, Decision, Run
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.master.engine.engine import BatchLimits, ClusterFacts, Engine
 from shoal.master.engine.listeners import Listener
@@ -48,7 +51,9 @@ def _retried() -> Iterator[None]:
 class Master(Listener):
     """Owns all partitions."""
 
-    def __init__(self, database: Database, epoch: int = 1, batch: int = 500) -> None:
+    def __init__(
+        self, database: Database, epoch: int = 1, batch: int = 500, **settings: Any
+    ) -> None:
         self.database = database
         self.epoch = epoch
         self.notified: set[int] = set()
@@ -61,6 +66,7 @@ class Master(Listener):
             partitions=PARTITIONS,
             notify_owners=self.notified.update,
             scan_interval_s=3_600.0,
+            **settings,
         )
         self.scanner = Scanner(context)
         self.engine.register(Admitter(context), self)
@@ -70,6 +76,21 @@ class Master(Listener):
 
     async def _perform(self, performed: Sequence[tuple[Run, tuple[Action, ...]]]) -> None:
         """The test plays the workers."""
+
+    @staticmethod
+    def now() -> datetime:
+        return utc_now()
+
+    @staticmethod
+    def stop_of(run: Run) -> Decision:
+        """What a request to stop a run decides, of which nobody below it has heard."""
+        decision = decide(run, StopRequested(utc_now()))
+        return replace(decision, messages=(), actions=())
+
+    @staticmethod
+    def parent_of(instance: Instance) -> Parent:
+        """The first task of an instance, as the parent of a child."""
+        return Parent(instance.id, 1, instance.partition)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator["Master"]:

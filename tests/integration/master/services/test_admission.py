@@ -438,3 +438,71 @@ async def test_quarantined_run_that_has_not_begun_waits_in_line_again(harness: H
         await harness.stays(QUEUED, second)
         await harness.end(third)
         await harness.is_in(second, RUNNING)
+
+
+# -- shares of projects -------------------------------------------------------------------------
+
+
+async def test_other_project_starts_at_a_master_that_one_project_has_filled(
+    any_harness: Harness,
+) -> None:
+    harness = any_harness
+    flood = await harness.publish(project="flood")
+    other = await harness.publish(project="other")
+    async with harness.working(max_open=4) as masters:
+        sent = await harness.send(*[harness.new_start(flood, partition=0) for _ in range(40)])
+        for command in sent[:4]:
+            assert (await harness.outcome(command)).state is CommandState.DONE
+        run = await harness.start(other, partition=0)
+        await harness.is_in(run, RUNNING)
+        # One project is below its share of half the room; the other one is not.
+        again = await harness.send(*[harness.new_start(other, partition=0) for _ in range(3)])
+        assert (await harness.outcome(again[0])).state is CommandState.DONE
+        await harness.stays(RUNNING, run)
+        states = [(await harness.command(one.id)).state for one in (*again[1:], *sent[4:])]
+        assert set(states) == {CommandState.PENDING}
+        assert len(masters[0].engine.runs) == 6
+        # What has waited starts as runs end, the projects in turn.
+        await harness.end(run)
+        assert (await harness.outcome(again[1])).state is CommandState.DONE
+
+
+async def test_projects_take_turns_in_a_backlog(any_harness: Harness) -> None:
+    """The one start of a project does not wait for those that another one has sent before it."""
+    harness = any_harness
+    flood = await harness.publish(project="flood")
+    other = await harness.publish(project="other")
+    sent = await harness.send(*[harness.new_start(flood, partition=0) for _ in range(2_000)])
+    (last,) = await harness.send(harness.new_start(other, partition=0))
+    async with harness.working():
+        harness.notify([0])
+        found = await harness.outcome(last)
+        assert found.result_instance_id is not None
+        assert (await harness.command(sent[-1].id)).state is CommandState.PENDING
+        assert found.result_instance_id < 1_000
+
+
+async def test_runs_that_only_wait_take_no_room(harness: Harness) -> None:
+    """For a worker group without workers, a concurrency group, or other runs."""
+    tasks = [{"name": "a", "type": "SHELL", "params": {"script": "true"}}]
+    async with harness.database.unit_of_work() as uow:
+        await uow.concurrency.put("default", "none", 0, "", utc_now())
+        await uow.commit()
+    alone = await harness.publish("alone", tasks=[{**tasks[0], "worker_group": "nobody"}])
+    blocked = await harness.publish("blocked", tasks=[{**tasks[0], "concurrency_group": "none"}])
+    queued = await harness.publish("queued", overlap="queue")
+    async with harness.working(max_open=2, is_served=lambda group: group != "nobody") as masters:
+        for workflow in (alone, blocked, queued):
+            sent = [harness.new_start(workflow, partition=0) for _ in range(10)]
+            for command in await harness.send(*sent):
+                assert (await harness.outcome(command)).state is CommandState.DONE
+        last = await harness.start(await harness.publish(), partition=0)
+        await harness.is_in(last, RUNNING)
+        assert len(masters[0].engine.runs) == 31
+        # One of the queued runs and the last one work: there is no room for more.
+        more = harness.new_start(await harness.publish(), partition=0)
+        (command,) = await harness.send(more)
+        await harness.stays(RUNNING, last)
+        assert (await harness.command(command.id)).state is CommandState.PENDING
+        await harness.end(last)
+        assert (await harness.outcome(command)).state is CommandState.DONE

@@ -19,7 +19,7 @@ from shoal.core.runs.events import ForceRequested
 from shoal.core.runs.retention import Purge
 from shoal.core.runs.states import FINISHED_WORKFLOW
 from shoal.insight.export.exporter import Exporter
-from shoal.insight.export.extraction import Gathered
+from shoal.insight.export.extraction import Gathered, Pieces
 from shoal.insight.history.manifest import HistoryFile
 from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import TABLES
@@ -166,7 +166,7 @@ async def test_instances_that_the_export_has_not_come_to_stay(
     workflow_id = await publish(database)
     async with keeping(database) as master:
         runs = sorted([(await master.run(workflow_id, f"k-{n}")).id for n in range(3)])
-        exporter = Exporter(database, store, most_rows=1)
+        exporter = Exporter(database, store, pieces=Pieces(step=1))
         exporter._gatherer._instances_at_once = 1
         with failpoints_armed("export.after_verified=raise@1"), pytest.raises(FailpointReached):
             await exporter.run()

@@ -175,17 +175,58 @@ async def test_new_transactions_do_not_hold_up_what_is_settled(postgresql: Datab
     assert _names(await tail.next_batch()) == ["newer"]
 
 
-async def test_transaction_that_never_ends_is_given_up(postgresql: Database) -> None:
+async def test_gap_is_not_given_up_however_long_its_transaction_is_open(
+    postgresql: Database,
+) -> None:
     now_s = 0.0
-    tail = EventTail(postgresql, after=0, patience_s=5.0, clock=lambda: now_s)
-    async with postgresql.unit_of_work() as stuck:
-        await _write(stuck, "stuck")
+    tail = EventTail(postgresql, after=0, clock=lambda: now_s)
+    async with postgresql.unit_of_work() as slow:
+        await _write(slow, "slow")
         await _committed(postgresql, "quick")
+        for now_s in (0.0, 2.0, 15.0, 16.0, 3_600.0):
+            assert await tail.next_batch() == []
+            await _committed(postgresql, f"at {now_s:g} s")
+        await slow.commit()
+    names = _names(await tail.next_batch())
+    assert (names[:2], len(names)) == (["slow", "quick"], 7)
+
+
+async def test_transaction_that_writes_no_events_does_not_hold_up_a_gap_for_long(
+    postgresql: Database,
+) -> None:
+    """As a job of another database of the server, which may take hours."""
+    now_s = 0.0
+    tail = EventTail(postgresql, after=0, ask_after_s=5.0, clock=lambda: now_s)
+    async with postgresql.unit_of_work() as foreign:
+        await foreign.projects.ensure("foreign", NOW)  # has its transaction number now
+        async with postgresql.unit_of_work() as gone:
+            await _write(gone, "never")
+            await _committed(postgresql, "quick")
         assert await tail.next_batch() == []
         now_s = 4.9
         assert await tail.next_batch() == []
         now_s = 5.0
         assert _names(await tail.next_batch()) == ["quick"]
+        await _committed(postgresql, "next")
+        assert _names(await tail.next_batch()) == ["next"]
+
+
+async def test_writer_that_began_later_does_not_hold_up_a_gap(postgresql: Database) -> None:
+    now_s = 0.0
+    tail = EventTail(postgresql, after=0, ask_after_s=5.0, clock=lambda: now_s)
+    async with postgresql.unit_of_work() as foreign:
+        await foreign.projects.ensure("foreign", NOW)
+        async with postgresql.unit_of_work() as first:
+            await _write(first, "never")
+            await _committed(postgresql, "quick")
+            assert await tail.next_batch() == []
+            now_s = 5.0
+            assert await tail.next_batch() == []  # it is looked up, and is open
+        async with postgresql.unit_of_work() as later:
+            await _write(later, "later")
+            assert _names(await tail.next_batch()) == ["quick"]
+            await later.commit()
+        assert _names(await tail.next_batch()) == ["later"]
 
 
 async def test_tail_that_starts_now_sees_what_is_being_committed(postgresql: Database) -> None:

@@ -326,7 +326,7 @@ async def test_program_that_is_refused_leaves_neither_jar_nor_job(
     ("said_by_it", "code", "said"),
     [
         (answer(401), 65, "refuses this user, password or token (HTTP 401)"),
-        (answer(200, "<html>hello</html>"), 65, "what answers there is no Flink"),
+        (answer(200, "<html>hello</html>"), 65, "what answers there is not Flink"),
         (answer(302, Location="http://127.0.0.1/x"), 65, "leads elsewhere (HTTP 302)"),
         (answer(503, "<html>"), 1, "HTTP 503"),
         (b"SSH-2.0-OpenSSH\r\n", 1, "farm"),

@@ -173,11 +173,11 @@ async def test_checks_that_hold(server: HttpServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "outputs", "reason"),
     [
-        ("no json", {"a": "$.a"}, "outputs: the body is no JSON: Expecting value"),
+        ("no json", {"a": "$.a"}, "outputs: the body is not JSON: Expecting value"),
         ("[1]", {"a": "$.a"}, "outputs: the answer has nothing at $.a"),
         ("[1]", {"a": "headers.ETag"}, "outputs: the answer has no header ETag"),
         ("[" * 100_000, {"a": "$"}, "outputs: the body is JSON with more levels"),
-        ("NaN", {"a": "$"}, "outputs: the body is no JSON"),
+        ("NaN", {"a": "$"}, "outputs: the body is not JSON"),
         ("1e999", {"a": "$"}, "outputs: a number in the body is too large"),
     ],
 )

@@ -51,7 +51,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"check": "holds", "condition": "amount < ${most}"}, "amount < ${most}: 2 of 4"),
     ({"check": "fresh", "column": "ordered_on", "within": "1h"}, "ordered_on is fresh: 2026-01-02"),
     ({"check": "value", "sql": "SELECT max(id) FROM orders", "max": 2}, "3, at most 2"),
-    ({"check": "same", "table": "staged"}, "count(*) is that of staged: 4, 2"),
+    ({"check": "same", "table": "staged"}, "count(*) equals its value in staged: 4, 2"),
 ]
 
 

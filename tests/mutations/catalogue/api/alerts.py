@@ -6,6 +6,11 @@ from tests.mutations.place import Place
 _EPOCHS = Place("shoal.alert.jobs.epochs")
 _JOBS = Place("shoal.sql.repositories.alerts.jobs")
 _READING = Place("shoal.alert.jobs.event_reader")
+_REMINDERS = Place("shoal.alert.jobs.reminders")
+_TAIL = Place("shoal.sql.event_tail")
+_QUARANTINE = Place("shoal.sql.repositories.upkeep.quarantine")
+_DELIVERIES = Place("shoal.sql.repositories.alerts.deliveries")
+_ALERTS = Place("shoal.sql.repositories.alerts.alerts")
 _SENDING = Place("shoal.alert.jobs.sender")
 _OCCURRENCES = Place("shoal.core.alerts.occurrences")
 _WATCHER = Place("shoal.alert.conditions.watcher")
@@ -13,10 +18,12 @@ _PUNCTUALITY = Place("shoal.sql.repositories.overview.punctuality")
 _SCRIPT = Place("shoal.alert.channels.script")
 _WEBHOOK = Place("shoal.alert.channels.webhook")
 _RESULTS = Place("shoal.core.alerts.messages.results")
-_TEMPLATES = Place("shoal.runtime.templates")
+_TEMPLATES = Place("shoal.runtime.side.templates")
 _RULES = Place("shoal.api.routes.alerts.rules")
 _LOST_TREE = "tests/integration/alert/test_lost_tree.py"
+_EVENTS = "tests/integration/sql/runs/test_events.py"
 _CONDITIONS = "tests/integration/alert/test_conditions.py"
+_POISON = "tests/integration/alert/test_poison.py"
 _TELLING = "tests/integration/alert/test_telling.py"
 _DEATHS = "tests/integration/alert/test_deaths.py"
 _CHANNELS = "tests/integration/alert/test_channels.py"
@@ -44,6 +51,61 @@ MUTATIONS: tuple[Mutation, ...] = (
         "an alert server that was replaced goes on writing",
         _JOBS["require"].drop("if changed.rowcount == 0:\n    ..."),
         f"{_CONDITIONS}::test_what_was_not_seen_before_a_server_died_is_found_by_the_next[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "an event whose transaction is open for long is skipped",
+        _TAIL["_settled"].replace("self._barrier.is_closed", "True"),
+        f"{_EVENTS}::test_gap_is_not_given_up_however_long_its_transaction_is_open",
+    ),
+    Promise.PROGRESS.broken_if(
+        "events wait for transactions that write none",
+        _TAIL["next_batch"].drop("await self._look_for_writers()"),
+        f"{_EVENTS}::test_transaction_that_writes_no_events_does_not_hold_up_a_gap_for_long",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a gap waits for writers that began later",
+        _TAIL["_look_for_writers"].replace("barrier.writers & found", "found"),
+        f"{_EVENTS}::test_writer_that_began_later_does_not_hold_up_a_gap",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "events of another master hide the retry of an attempt",
+        _READING["_final_or_not"].drop("one.kind in _OF_DECISIONS"),
+        f"{_TELLING}::test_a_retry_behind_events_of_another_master_is_found[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "alerts wait for the end of a silence that is gone",
+        _REMINDERS["_wake"].drop("await uow.commit()"),
+        f"{_TELLING}::test_alerts_of_a_silence_that_is_ended_early_are_told[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a critical alert waits for the end of quiet hours",
+        _DELIVERIES["collect"].replace("_D.due_at > one.due_at", "_D.due_at < one.due_at"),
+        f"{_TELLING}::test_critical_alert_does_not_wait_in_a_message_of_quiet_hours[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a skipped event is never tried again",
+        _READING["run"].never("self._clock() >= self._retries_at"),
+        f"{_POISON}::test_skipped_event_that_is_retried_becomes_an_alert[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a failed retry is repeated without end",
+        _QUARANTINE["note"].drop("retry_at=None"),
+        f"{_POISON}::test_skipped_event_that_is_retried_becomes_an_alert[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "open alerts are pruned",
+        _ALERTS["prune"].replace("_A.state != AlertState.OPEN", "_A.id > 0"),
+        f"{_TELLING}::test_open_alerts_outlive_their_time[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a worker that is forgotten has recovered",
+        _WATCHER["look"].replace("failed.is_forgotten(one)", "False"),
+        f"{_CONDITIONS}::test_worker_that_never_comes_back_is_forgotten_without_a_recovery[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "usual times are learnt from backfilled runs",
+        _PUNCTUALITY["ends"].drop("_I.backfill_id.is_(None)"),
+        f"{_CONDITIONS}::test_backfilled_runs_are_not_learnt_from[sqlite]",
     ),
     Promise.NOTHING_LOST.broken_if(
         "what happened while no alert server ran is not told",

@@ -22,8 +22,15 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.ONE_INSTANCE.broken_if(
         "a new time counts before it has held for a while",
-        _TIME["compare"].always("own.since_boot_s - self._proposed[1] >= SETTLE_S"),
+        _TIME["compare"].always("held_s >= (SETTLE_S if is_confirmed else UNCONFIRMED_S)"),
         f"{_TESTS}::test_one_clock_for_all_that_jumps_and_comes_back_changes_nothing",
+    ),
+    Promise.ONE_INSTANCE.broken_if(
+        "clocks that jump together confirm each other",
+        _TIME["compare"].replace("SETTLE_S if is_confirmed else UNCONFIRMED_S", "SETTLE_S"),
+        f"{_TESTS}"
+        "::test_all_clocks_of_a_machine_that_are_wrong_for_hours_change_nothing[True-3600.0]",
+        f"{_TESTS}::test_database_and_ensemble_on_one_machine_that_jump_change_nothing_for_hours",
     ),
     Promise.ONE_INSTANCE.broken_if(
         "an answer that took long counts as what a clock shows now",

@@ -12,6 +12,8 @@ _OWNERSHIP = Place("shoal.coordination.recipes.ownership")
 _QUEUE = Place("shoal.coordination.queue.claims")
 _PUTTING = Place("shoal.coordination.queue.putter")
 _HEAD = Place("shoal.coordination.queue.head")
+_WINDOW = Place("shoal.coordination.queue.window")
+_LANE_TESTS = "tests/integration/coordination/queue/test_queue_lanes.py"
 _MEMBERSHIP = Place("shoal.coordination.cluster.membership")
 _FENCE = Place("shoal.coordination.recipes.fence")
 _OWNED = Place("shoal.coordination.messages.owned")
@@ -178,6 +180,28 @@ MUTATIONS: tuple[Mutation, ...] = (
             "self._session.create(entry.path)", "self._session.create(entry.path, sequential=True)"
         ),
         f"{_TEST_QUEUE}::test_put_twice_is_one_entry",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a project stands in line behind the backlog of another one",
+        _WINDOW["entries"].replace(
+            "self._turns[priority].merged(by_priority[priority])",
+            "sorted(e for line in by_priority[priority].values() for e in line)",
+        ),
+        f"{_LANE_TESTS}::test_task_of_another_project_is_next[True]",
+        f"{_LANE_TESTS}::test_lanes_are_shared_fairly_until_both_are_used_up",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a lane that is used up as far as it was read is left out",
+        _HEAD["_is_stale"].drop("window.has_gap"),
+        f"{_LANE_TESTS}::test_lane_is_read_again_when_it_is_used_up_before_another_one",
+    ),
+    Promise.PROGRESS.broken_if(
+        "of a large put only the first lane is noticed",
+        _HEAD["_names_all"].replace(
+            "any(map(self._window.reaches, put.entries))",
+            "self._window.reaches(put.entries[0])",
+        ),
+        f"{_LANE_TESTS}::test_large_put_of_many_projects_is_noticed",
     ),
     Promise.PROGRESS.broken_if(
         "a queue is looked at only when its notification arrives",

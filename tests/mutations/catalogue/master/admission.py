@@ -7,7 +7,9 @@ _ADMISSION = Place("shoal.sql.repositories.runs.admission")
 _ENGINE = Place("shoal.master.engine.engine")
 _OVERLAP = Place("shoal.core.runs.overlap")
 _STARTING = Place("shoal.core.decide.starts")
+_COMMANDS = Place("shoal.sql.repositories.runs.commands")
 _ADMITTER = Place("shoal.master.services.admission")
+_CAPACITY = Place("shoal.master.services.commands.capacity")
 _SCAN = Place("shoal.master.services.commands.scanner")
 _SQL_TESTS = "tests/integration/sql/runs/test_admission.py"
 _TESTS = "tests/integration/master/services/test_admission.py"
@@ -17,6 +19,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a workflow is not locked before its runs are counted",
         _ADMISSION.replace("(...).with_for_update(...)", "..."),
         f"{_SQL_TESTS}::test_second_master_sees_what_the_first_one_has_admitted[postgresql]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a project that has filled a master keeps others from starting",
+        _CAPACITY["choose"].replace("room > 0 or active[project] < share", "room > 0"),
+        f"{_TESTS}::test_other_project_starts_at_a_master_that_one_project_has_filled[harness]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "runs that only wait take the room of others",
+        _CAPACITY["choose"].always("not only_waits(run, self._is_served)"),
+        f"{_TESTS}::test_runs_that_only_wait_take_no_room",
+    ),
+    Promise.PROGRESS.broken_if(
+        "starts of one project stand in the way of others",
+        _COMMANDS["_in_turn"].replace(
+            "select(ranked).order_by(ranked.c.place, ranked.c.id)",
+            "select(ranked).order_by(ranked.c.id)",
+        ),
+        f"{_TESTS}::test_projects_take_turns_in_a_backlog[harness]",
     ),
     Promise.PROGRESS.broken_if(
         "a quarantined run keeps its place",
@@ -70,7 +90,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.ROOM.broken_if(
         "a full master goes on starting",
-        _SCAN["scan"].replace("self._max_open - len(self._engine.runs)", "self._max_open"),
+        _CAPACITY["choose"].always("room > 0 or active[project] < share"),
         f"{_TESTS}::test_full_master_starts_nothing_until_an_instance_ends",
     ),
 )

@@ -29,7 +29,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.ONE_INSTANCE.broken_if(
         "the window does not count what is under way",
-        _WINDOW["_next_ones"].replace("parallel - under_way", "parallel"),
+        _WINDOW["_next_ones"].replace("parallel - taken", "parallel"),
         f"{_WINDOW_TESTS}::test_the_next_date_starts_when_any_ends",
     ),
     Promise.GUARDED_STATES.broken_if(

@@ -10,8 +10,27 @@ _REQUESTS = Place("shoal.master.services.commands.requests")
 _CHILDREN = Place("shoal.core.decide.children")
 _TESTS = "tests/integration/master/services/test_children.py"
 _WILD = "tests/unit/core/decide/test_decide_children_wild.py"
+_COMMANDS = Place("shoal.sql.repositories.runs.commands")
+_FAMILIES = "tests/integration/master/services/test_families.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.ROOM.broken_if(
+        "a run has any number of descendants",
+        _STARTS["admit"].never("self._descendants[parent.root] >= self._most"),
+        f"{_FAMILIES}::test_descendants_of_one_run_are_bounded[sqlite]",
+    ),
+    Promise.ROOM.broken_if(
+        "a child starts below a run that is being stopped",
+        _STARTS["admit"].replace("[*parent.ancestors, parent.instance_id]", "[parent.instance_id]"),
+        f"{_FAMILIES}::test_no_child_starts_below_a_run_that_is_being_stopped[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "requests stand in line behind children that are to start",
+        _COMMANDS.replace(
+            'IS_NO_START & ~_IS_CHILD_START, "1", "most_others"', 'IS_NO_START, "1", "most_others"'
+        ),
+        f"{_FAMILIES}::test_request_is_read_beside_any_number_of_children[sqlite]",
+    ),
     Promise.ONE_INSTANCE.broken_if(
         "a child has another key each time",
         _MESSAGES["start_key"].replace(

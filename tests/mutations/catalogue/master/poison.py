@@ -13,6 +13,8 @@ _CORE_UNTRUSTED = Place("shoal.core.untrusted")
 _TIMING_LOGICAL_TIME = Place("shoal.core.timing.logical_time")
 _ALERTS_CONDITIONS = Place("shoal.core.alerts.conditions")
 _WALLCLOCK = Place("shoal.core.timing.wallclock")
+_DECIDE_LOGIC = Place("shoal.core.decide.logic")
+_MASTER_QUARANTINE = Place("shoal.master.engine.quarantine")
 _HEALTH = Place("shoal.api.routes.health")
 _POISON = "tests/integration/alert/test_poison.py"
 _QUARANTINE = "tests/integration/sql/runs/test_quarantine.py"
@@ -55,7 +57,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "a message that cannot be written is not sent at all",
-        _SENDING["_claim"].replace("return await self._plain(delivery, mentioned, error)", "raise"),
+        _SENDING["_claim"].replace(
+            "return await self._plain(delivery, mentioned, error), None", "raise"
+        ),
         f"{_POISON}::test_message_that_cannot_be_written_is_sent_as_plain_text[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
@@ -109,6 +113,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a message about a run of the year 9999 cannot be written",
         _WALLCLOCK["shown_in"].replace("return moment.astimezone(UTC)", "raise"),
         f"{_POISON}::test_runs_at_the_ends_of_the_calendar_are_told[sqlite-9999]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a DEPENDENT task without dates quarantines its run",
+        _DECIDE_LOGIC["start"].drop("_check_question(draft, task)"),
+        "tests/integration/master/engine/test_uncomputable.py::"
+        "test_dates_outside_the_calendar_fail_the_task[UTC-1-sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "skipped items do not degrade the health",
+        _HEALTH["_look"].replace("aside.held or aside.skipped", "aside.held"),
+        "tests/integration/api/cluster/test_quarantine.py::"
+        "test_skipped_items_degrade_the_health_until_they_are_discarded",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a master does not look for requests to retry",
+        _MASTER_QUARANTINE["_requested"].always("not self._items"),
+        "tests/integration/master/engine/test_junk.py::"
+        "test_retry_that_was_requested_is_not_waited_for[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
         "what alert servers have quarantined is not shown",

@@ -152,7 +152,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "a past run lacks what ended behind midnight by another clock",
-        _READING["run"].replace("_day(row['finished_at']) + one_day", "_day(row['finished_at'])"),
+        _READING["run"].replace("_day(row['finished_at'], 1)", "_day(row['finished_at'])"),
         f"{_TEST_PAST}::test_attempts_that_ended_behind_midnight_by_another_clock_are_there",
     ),
     Promise.NOTHING_LOST.broken_if(

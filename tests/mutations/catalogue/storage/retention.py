@@ -150,7 +150,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "the newest instances go as well",
-        _PURGING["_batches"].replace("one.id not in job.kept[one.workflow_id]", "one.id"),
+        _PURGING["_unneeded"].replace("one.id not in job.kept[one.workflow_id]", "one.id"),
         f"{_TESTS}::test_newest_instances_stay[sqlite]",
     ),
     Promise.PROGRESS.broken_if(

@@ -41,6 +41,12 @@ _TEST_REQUEUE = "tests/unit/worker/intake/test_requeue.py"
 _TEST_AGENT_RESTARTS = f"{_TESTS}/faults/test_restarts.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a result that cannot be used is tried at each start",
+        _MAIN["report_leftovers"].drop("await asyncio.to_thread(spool.quarantine, entry, error)"),
+        "tests/unit/worker/intake/test_leftover_results.py::"
+        "test_junk_in_a_result_ends_no_worker_and_is_kept_aside[reason-False]",
+    ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a role of a local cluster outlives the process it was forked from",
         _FORK_SERVER["_become_role"].drop("proctree.prctl(...)"),
@@ -209,6 +215,11 @@ MUTATIONS: tuple[Mutation, ...] = (
             "log.info(...)", "self._claims.release([attempt])\nlog.info(...)"
         ),
         f"{_TESTS}/faults/test_results.py::test_claim_is_held_until_the_result_is_committed",
+    ),
+    Promise.PROGRESS.broken_if(
+        "less urgent tasks get the slot of an urgent chain between two of its tasks",
+        _ATTEMPTS["has_slot_for"].replace("self._occupied + kept < self._slots", "True"),
+        "tests/unit/worker/intake/test_prefetch.py::test_urgent_chain_keeps_its_slot[False]",
     ),
     Promise.ROOM.broken_if(
         "more is started than there are slots",

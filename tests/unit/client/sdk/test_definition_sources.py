@@ -131,10 +131,10 @@ def test_anchors_merge_keys_and_documents() -> None:
     [
         ("a: 1\nb: 2\na: 3\n", "f:3: a: stands already in line 1; keep one"),
         ("t:\n- x: 1\n  x: 2\n", "f:3: t[0].x: stands already in line 2; keep one"),
-        ("a:\n\t- b\n", "f:2: is no YAML: the line is indented with a tab; YAML wants spaces"),
-        ("a: b: c\n", "f:1: is no YAML: mapping values are not allowed in this context"),
-        ("a: [1,\nb: 2\n", "f:2: is no YAML: did not find expected"),
-        ("a: 'x\n", "f:1: is no YAML: found unexpected end of stream"),
+        ("a:\n\t- b\n", "f:2: is not YAML: the line is indented with a tab; YAML wants spaces"),
+        ("a: b: c\n", "f:1: is not YAML: mapping values are not allowed in this context"),
+        ("a: [1,\nb: 2\n", "f:2: is not YAML: did not find expected"),
+        ("a: 'x\n", "f:1: is not YAML: found unexpected end of stream"),
         ("a: &x [*x]\n", "f:1: a[0]: the alias *x would hold itself"),
         ("a: *y\n", "f:1: a: the alias *y has no anchor above it"),
         ("a: !!python/object:os.system {}\n", "f:1: a: the tag !!python/object:os.system means"),
@@ -160,11 +160,11 @@ def test_aliases_that_double_themselves_are_stopped() -> None:
     ("text", "problem"),
     [
         ('{"a": 1,\n "a": 2}', "f:2: a: stands already in line 1; keep one"),
-        ('{"a": 1,\n}', "f:2: is no JSON: "),
-        ('{"a": NaN}', "f:1: is no JSON: NaN is no JSON value"),
+        ('{"a": 1,\n}', "f:2: is not JSON: "),
+        ('{"a": NaN}', "f:1: is not JSON: NaN is not a JSON value"),
         ("[" * 100_000, "f:1: is nested more than 100 levels deep"),
         ("[" * 150 + "]" * 150, "f:1: is nested more than 100 levels deep"),
-        ("name: x", "f:1: is no JSON: "),
+        ("name: x", "f:1: is not JSON: "),
     ],
 )
 def test_bad_json_is_told_with_its_line(text: str, problem: str) -> None:

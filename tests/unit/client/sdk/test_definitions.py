@@ -57,7 +57,7 @@ def test_all_problems_of_all_files_are_reported_with_file_and_line() -> None:
         "a.yaml:6: tasks[1].params: give exactly one of script and file",
         "b.json:3: tasks: ",
         "b.json:4: colour: is not a known field",
-        "c.yaml:2: is no YAML: the line is indented with a tab",
+        "c.yaml:2: is not YAML: the line is indented with a tab",
     ):
         assert any(line.startswith(start) for line in found), (start, found)
 
@@ -114,11 +114,15 @@ def test_a_misspelt_key_in_a_folder_is_no_reason_to_pass_a_file_over() -> None:
         ("f.yaml", "", "f.yaml:1: is empty"),
         ("f.yaml", "# nothing\n", "f.yaml:1: holds no workflow definition"),
         ("f.yaml", "- a\n- b\n", "f.yaml:1: a workflow is a mapping with name and tasks"),
-        ("f.yaml", b"name: a\nx: \xff\xfe\n", "f.yaml:2: is no UTF-8 text: byte 0xff at offset 11"),
+        (
+            "f.yaml",
+            b"name: a\nx: \xff\xfe\n",
+            "f.yaml:2: is not UTF-8 text: byte 0xff at offset 11",
+        ),
         ("f.yaml", b"\x7fELF\0\0", "f.yaml:1: is not text: it has the control character U+007F"),
         ("f.yaml", b"a: 1\n#" + b"x" * MAX_BYTES, "f.yaml:1: is larger than 16 MiB"),
         ("f.txt", "name: x", "f.txt:1: .txt is not a kind of definition: .json, .py, .yaml, .yml"),
-        ("f.py", "x = (\n", "f.py:1: is no Python: '(' was never closed"),
+        ("f.py", "x = (\n", "f.py:1: is not Python: '(' was never closed"),
         ("f.py", "x = 1\n", "f.py:1: has no Workflow in a variable of the module"),
         ("f.py", "x = 1\ny = x / 0\n", "f.py:2: ZeroDivisionError: division by zero"),
         ("f.py", "\nraise SystemExit(3)\n", "f.py:2: ends the program (SystemExit: 3)"),
@@ -168,7 +172,7 @@ def test_script_file_and_directory_are_those_of_the_definition() -> None:
     [
         ("script_file: nope.sh", "there is no file "),
         ("script_file: big.sh", "is larger than 1 MiB"),
-        ("script_file: binary.sh", "is no UTF-8 text: line 2"),
+        ("script_file: binary.sh", "is not UTF-8 text: line 2"),
         ("script_file: d", "cannot be read: Is a directory"),
         ("script_file: 3", "must be the name of a file"),
         ("script_file: ok.sh, script: x", "give script or script_file, not both"),

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ BOTH = frozenset({P0, P1})
         {"static_grace_s": -0.1},
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     [name] = wrong
     with pytest.raises(ValueError, match=name):
         replace(GroupSettings(), **wrong)

@@ -56,6 +56,16 @@ def test_usual_deadline_is_when_so_many_were_there() -> None:
     assert Deadline(percentile=100).last(MONDAY, past(*[30.0] * 9)) is not None
 
 
+def test_runs_that_made_up_for_an_outage_are_not_learnt_from() -> None:
+    """Four days are caught up in the evening of the last one."""
+    runs = past(*[2.0] * 26, 98.0, 74.0, 50.0, 26.0, first=MONDAY - 30 * DAY)
+    due = Deadline(percentile=95, margin="10m").last(MONDAY + 12 * HOUR, runs)
+    assert due is not None
+    assert due.at == MONDAY + 2 * HOUR + timedelta(minutes=10)
+    few = past(2.0, 98.0, 74.0, 50.0, 2.0, 2.0, 2.0, first=MONDAY - 7 * DAY)
+    assert Deadline(percentile=95).last(MONDAY + 12 * HOUR, few) is None
+
+
 def test_usual_deadline_may_lie_on_the_next_day() -> None:
     runs = past(*[26.0] * 10, first=MONDAY - 10 * DAY)
     due = Deadline(percentile=95).last(MONDAY + 3 * HOUR, runs)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from shoal.core.timing.cluster_time import (
     LONGEST_TRIP_S,
     SETTLE_S,
     STEP_S,
+    UNCONFIRMED_S,
     ClockReading,
     ClusterTime,
 )
@@ -25,6 +27,7 @@ class Node:
     own_off_s: float = 0.0
     others: dict[str, float] = field(default_factory=lambda: {"ensemble": 0.0, "database": 0.0})
     elapsed_s: float = 5.0
+    is_synchronised: bool = True
 
     def __post_init__(self) -> None:
         self.time = ClusterTime(self.shown)
@@ -41,7 +44,7 @@ class Node:
     def compare(self) -> None:
         for name, off_s in self.others.items():
             self.time.observe(name, self.true_s + off_s, self.shown, self.shown)
-        self.time.compare(self.shown)
+        self.time.compare(self.shown, is_synchronised=self.is_synchronised)
 
     def pass_time(self, for_s: float) -> float:
         """Let time pass, second by second; return how far the time was off at most."""
@@ -84,6 +87,7 @@ def test_own_clock_that_is_wrong_from_the_start_does_not_count() -> None:
 def test_most_clocks_count_although_the_own_one_was_believed_before() -> None:
     node = Node(own_off_s=HOUR_S, others={"ensemble": HOUR_S, "database": 0.0})
     assert node.off_s == HOUR_S
+    node.pass_time(2 * SETTLE_S)
     node.others["ensemble"] = 0.0  # its leader is another one now
     node.pass_time(SETTLE_S + 21)
     assert abs(node.off_s) < 0.1
@@ -121,6 +125,64 @@ def test_one_clock_for_all_that_was_set_counts_after_a_while() -> None:
         node.pass_time(SETTLE_S + 21)
         assert node.off_s == jump_s
         assert not node.time.differences(node.shown)
+
+
+@pytest.mark.parametrize("jump_s", [HOUR_S, -HOUR_S, 30 * 86_400.0, 10.0])
+@pytest.mark.parametrize("database", [True, False])
+def test_all_clocks_of_a_machine_that_are_wrong_for_hours_change_nothing(
+    jump_s: float, database: bool
+) -> None:
+    """The clock was set by hand: no time service keeps it, and no other clock confirms it."""
+    node = Node(others={"ensemble": 0.0, **({"database": 0.0} if database else {})})
+    node.is_synchronised = False
+    node.pass_time(60)
+    node.own_off_s = jump_s
+    node.others = dict.fromkeys(node.others, jump_s)
+    assert node.pass_time(5 * HOUR_S) < 0.1
+    assert node.time.differences(node.shown).keys() == {"own", *node.others}
+    node.own_off_s, node.others = 0.0, dict.fromkeys(node.others, 0.0)
+    assert node.pass_time(HOUR_S) < 0.1
+    assert not node.time.differences(node.shown)
+
+
+def test_unconfirmed_time_counts_when_it_has_held_for_a_day() -> None:
+    node = Node(others={"ensemble": 0.0}, is_synchronised=False)
+    node.pass_time(60)
+    node.own_off_s = node.others["ensemble"] = HOUR_S
+    assert node.pass_time(UNCONFIRMED_S - 60) < 0.1
+    node.pass_time(120)
+    assert node.off_s == HOUR_S
+
+
+def test_time_service_confirms_a_new_time() -> None:
+    node = Node(others={"ensemble": 0.0}, is_synchronised=False)
+    node.pass_time(60)
+    node.own_off_s = node.others["ensemble"] = HOUR_S
+    assert node.pass_time(600) < 0.1
+    node.is_synchronised = True
+    node.pass_time(11)
+    assert node.off_s == HOUR_S
+
+
+def test_database_and_ensemble_on_one_machine_that_jump_change_nothing_for_hours() -> None:
+    """The masters are elsewhere, and their own clocks are right."""
+    node = Node()
+    node.pass_time(60)
+    node.others = {"ensemble": HOUR_S, "database": HOUR_S}
+    assert node.pass_time(5 * HOUR_S) < 0.1
+    node.others = {"ensemble": 0.0, "database": 0.0}
+    assert node.pass_time(600) < 0.1
+
+
+@pytest.mark.parametrize("name", ["ensemble", "database"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_one_other_clock_that_is_wrong_for_hours_changes_nothing(name: str, alone: bool) -> None:
+    node = Node(others={name: 0.0} if alone else {"ensemble": 0.0, "database": 0.0})
+    node.is_synchronised = False
+    node.pass_time(60)
+    for jump_s in (HOUR_S, -HOUR_S):
+        node.others[name] = jump_s
+        assert node.pass_time(3 * HOUR_S) < 0.1
 
 
 def test_own_clock_counts_without_any_other() -> None:

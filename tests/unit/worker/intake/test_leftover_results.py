@@ -1,5 +1,6 @@
 """Results that an earlier life of the worker has stored: reported if they are any."""
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from shoal.worker.home.spool import Spool
 from shoal.worker.logs.files import LogStore
 from shoal.worker.main import report_leftovers
 from shoal.worker.results.reporter import Reporter
+from shoal.worker.supervisor.shim.journal import Journal
 
 
 class Reports:
@@ -76,3 +78,54 @@ async def test_what_may_have_taken_effect_is_not_done_again_after_a_restart(
     ((_, report),) = reports.added
     assert report.permanent is permanent
     assert ("its worker died before it knew" in report.reason) is permanent
+
+
+FIELDS = (*killed(1, "by eva", cause="KILL"), "outputs", "durable", "error_line", "usage")
+IN_CONTEXT = ("worker_id", "workflow_instance_id", "task_instance_id", "partition", "workflow")
+JUNK: tuple[Any, ...] = (
+    None,
+    [],
+    {},
+    "x",
+    "\ud800\0",
+    True,
+    -1,
+    10**400,
+    float("inf"),
+    float("nan"),
+    1e308,
+    {"a": [[[]]]},
+    "9" * 5_000,
+)
+
+
+@pytest.mark.parametrize("is_journaled", [False, True])
+@pytest.mark.parametrize("field", [*FIELDS, *(f"context.{name}" for name in IN_CONTEXT)])
+async def test_junk_in_a_result_ends_no_worker_and_is_kept_aside(
+    tmp_path: Path, field: str, is_journaled: bool
+) -> None:
+    spool, reports = Spool(tmp_path), Reports()
+    journal, written = Journal(3), 0
+    for number, value in enumerate(JUNK, start=1):
+        record = killed(number, "by eva", cause="KILL")
+        where = record["context"] if "." in field else record
+        where[field.rpartition(".")[2]] = value
+        text = json.dumps(record).encode()
+        if is_journaled:
+            journal.append(str(tmp_path), text)
+        else:
+            (tmp_path / f"{number}.json").write_bytes(text)
+        written += 1
+    spool.write("99", killed(99, "by ada", cause="KILL"))
+    await report_leftovers(spool, LogStore(tmp_path / "logs"), cast("Reporter", reports))
+    assert any(report.reason == "by ada" for _, report in reports.added)
+    corrupt = list((tmp_path / "corrupt").iterdir()) if (tmp_path / "corrupt").exists() else []
+    assert len(reports.added) + len(corrupt) >= written + 1 - len(_repeated(field))
+    again = Reports()
+    await report_leftovers(Spool(tmp_path), LogStore(tmp_path / "logs"), cast("Reporter", again))
+    assert len(again.added) == len(reports.added)  # what is aside is not tried again
+
+
+def _repeated(field: str) -> list[Any]:
+    """In a journal, several records with the same usable id are one result."""
+    return [one for one in JUNK if one in ("x",)] if field == "id" else []

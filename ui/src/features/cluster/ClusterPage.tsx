@@ -10,12 +10,13 @@ import '@/shared/i18n/cluster'
 import { Time } from '@/shared/time/Time'
 import { DataTable, type Column } from '@/shared/ui/DataTable'
 import { Empty, Facts, Loading, PageHead, Panel } from '@/shared/ui/parts'
+import { Quarantine } from './Quarantine'
 import { Queue } from './Queue'
 import { Takeovers } from './Takeovers'
 
 const COLOURS = 8
 
-export type ClusterTab = 'overview' | 'queue' | 'takeovers'
+export type ClusterTab = 'overview' | 'queue' | 'takeovers' | 'quarantine'
 
 interface Props {
   tab?: ClusterTab | undefined
@@ -42,6 +43,7 @@ export function ClusterPage({ tab = 'overview', group, onView }: Props) {
             { key: 'overview', label: t('cluster.overview'), children: <Parts cluster={data} onGroup={(one) => onView({ tab: 'queue', group: one })} /> },
             { key: 'queue', label: t('cluster.queue'), children: <Queue groups={data.queues} group={group} onGroup={(one) => onView({ group: one })} /> },
             { key: 'takeovers', label: t('cluster.takeovers'), children: <Takeovers /> },
+            { key: 'quarantine', label: t('cluster.setAside'), children: <Quarantine /> },
           ]}
         />
       ) : null}

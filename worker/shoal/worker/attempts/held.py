@@ -21,10 +21,23 @@ from shoal.worker.processes.environment import Setup
 from shoal.worker.processes.launcher import Launched
 from shoal.worker.processes.program import LaunchRequest
 
-WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
-SHORT_S = 0.25  # an attempt that takes longer says nothing about the next moment
+KEPT_S = 0.1  # a slot is kept from less urgent tasks for so long while its end is reported
 MOST = 64  # attempts ahead, unless the settings say otherwise
 MOST_OF_A_SLOT = 8  # a task that turns out long keeps so many waiting at most
+
+
+@dataclass(frozen=True)
+class PrefetchTimes:
+    """When attempts are claimed ahead, and how long they wait for a slot then."""
+
+    window_s: float = 0.1  # what ended within this time is likely to be matched in the next
+    short_s: float = 0.25  # an attempt that takes longer says nothing about the next moment
+    patience_s: float = 0.25  # a granted attempt that waits longer for a slot is requeued
+    # We stood still ourselves for so long, and slots may be free that we have not heard of yet.
+    late_s: float = 0.1
+
+
+PREFETCH_TIMES = PrefetchTimes()
 
 
 class AttemptEnded(ShoalError):
@@ -121,7 +134,7 @@ class HeldAttempt:
             self.over.set()
 
     def require_startable(self) -> None:
-        """Raise AttemptEnded if the attempt must not start any more."""
+        """Raise AttemptEnded if the attempt must no longer start."""
         if self.end.reason is not None:
             raise AttemptEnded(self.id, self.end.reason)
 
@@ -144,19 +157,20 @@ class Throughput:
     ``ahead`` never exceeds ``most``.
     """
 
-    def __init__(self, slots: int, most: int = MOST) -> None:
+    def __init__(self, slots: int, most: int, times: PrefetchTimes) -> None:
+        self._times = times
         self._ends: deque[float] = deque(maxlen=min(most, MOST_OF_A_SLOT * slots))
 
     def note_end(self, began_at: float) -> None:
         """Count an attempt that ends now; it had its slot since ``began_at`` (monotonic s)."""
         now = time.monotonic()
-        if now - began_at < SHORT_S:
+        if now - began_at < self._times.short_s:
             self._ends.append(now)
 
     @property
     def ahead(self) -> int:
         """How many attempts to have ready beside those in the slots: 0 for an idle worker."""
-        oldest = time.monotonic() - WINDOW_S
+        oldest = time.monotonic() - self._times.window_s
         ends = self._ends
         while ends and ends[0] < oldest:
             ends.popleft()
@@ -169,15 +183,22 @@ class HeldAttempts:
     ``prefetch``: at most so many are claimed beyond the slots.
     """
 
-    def __init__(self, slots: int, prefetch: int = MOST) -> None:
+    def __init__(
+        self, slots: int, prefetch: int = MOST, times: PrefetchTimes = PREFETCH_TIMES
+    ) -> None:
+        self.times = times
         self._slots = slots
         self._held: dict[int, HeldAttempt] = {}
         self._live = 0  # not over
         self._occupied = 0  # slots
-        self._throughput = Throughput(slots, prefetch)
+        self._throughput = Throughput(slots, prefetch, times)
         self._reserved: set[int] = (
             set()
         )  # task instances whose slots are reserved for tasks likely to follow
+        # Task instances that have ended well and are being reported: their priority, and until when
+        # less urgent ones do not get the slot (monotonic seconds).
+        self._kept: dict[int, tuple[int, float]] = {}
+        self.keeps_slots = False  # answers to reports may bring tasks
         self._changed = asyncio.Event()
         self._wanting = asyncio.Event()
         self._on_free_slot: list[Callable[[], None]] = []
@@ -188,7 +209,7 @@ class HeldAttempts:
         self._on_free_slot.append(callback)
 
     def when_forgotten(self, callback: Callable[[HeldAttempt], None]) -> None:
-        """Have ``callback`` called with each attempt that is not held any more."""
+        """Have ``callback`` called with each attempt that is no longer held."""
         self._on_forget.append(callback)
 
     def __iter__(self) -> Iterator[HeldAttempt]:
@@ -213,6 +234,18 @@ class HeldAttempts:
     @property
     def slot_is_free(self) -> bool:
         return self._occupied < self._slots
+
+    def has_slot_for(self, workflow_priority: int) -> bool:
+        """Whether a task of this priority may have a slot now.
+
+        The slot of a more urgent task that has just ended is kept for what follows it, until its
+        report is answered: a matter of milliseconds.
+        """
+        if not self.slot_is_free or not self._kept:
+            return self.slot_is_free
+        now = time.monotonic()
+        kept = sum(p < workflow_priority and now < until for p, until in self._kept.values())
+        return self._occupied + kept < self._slots
 
     @property
     def has_enough(self) -> bool:
@@ -247,8 +280,11 @@ class HeldAttempts:
         self._occupied += 1
         self._note()
 
-    def end(self, attempt: HeldAttempt) -> None:
-        """Note that nothing of the attempt is alive: its slot is free. Repeating it is harmless."""
+    def end(self, attempt: HeldAttempt, *, succeeded: bool = False) -> None:
+        """Note that nothing of the attempt is alive: its slot is free. Repeating it is harmless.
+
+        ``succeeded``: it is reported now, and the answer may bring what follows it.
+        """
         if attempt.over.is_set():
             return
         held_slot = attempt.state in HOLDS_SLOT
@@ -256,6 +292,9 @@ class HeldAttempts:
         self._live -= 1
         if held_slot:
             self._occupied -= 1
+            if succeeded and self.keeps_slots:
+                priority = attempt.claim.entry.workflow_priority
+                self._kept[attempt.id] = priority, time.monotonic() + KEPT_S
             self._throughput.note_end(attempt.began_at)
             for notify in self._on_free_slot:
                 notify()
@@ -266,7 +305,10 @@ class HeldAttempts:
         self._reserved.add(task_instance_id)
 
     def release_slot(self, task_instance_id: int) -> None:
-        """Claim for its slot again."""
+        """Claim for its slot again, and give it to any task."""
+        if self._kept.pop(task_instance_id, None) and self.slot_is_free:
+            for notify in self._on_free_slot:
+                notify()
         if task_instance_id in self._reserved:
             self._reserved.discard(task_instance_id)
             self._note()

@@ -26,7 +26,7 @@ class AttemptState(StrEnum):
     LAUNCHING = "LAUNCHING"  # handed to the launcher, which has not answered yet
     RUNNING = "RUNNING"  # its process has started
     ENDED = "ENDED"  # nothing of it lives: its end is reported, or it goes back to the queue
-    FORGOTTEN = "FORGOTTEN"  # the worker does not hold it any more
+    FORGOTTEN = "FORGOTTEN"  # the worker no longer holds it
 
 
 class AttemptEvent(StrEnum):

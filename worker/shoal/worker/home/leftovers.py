@@ -43,7 +43,7 @@ def _kill(pid: int, marker: bytes) -> bool:
     except ProcessLookupError:
         return False
     try:
-        if not _carries(pid, marker):  # now that the number cannot change hands any more
+        if not _carries(pid, marker):  # now that the number can no longer change hands
             return False
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         with suppress(ChildProcessError):

@@ -10,6 +10,7 @@ them through ``asyncio.to_thread``.
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Any
 
 import structlog
 
+from shoal.core.errors import shortened
 from shoal.core.untrusted import read_json
 from shoal.worker.processes.program import ATTEMPT_ID
 from shoal.worker.supervisor.shim.journal import SUFFIX as JOURNAL
@@ -28,6 +30,8 @@ from shoal.worker.supervisor.shim.records import write_record
 log = structlog.get_logger()
 
 _LONGEST = 1 << 30  # bytes of a result: all that its attempt may write
+
+_LATEST_S = 1e12  # since the Unix epoch: no result is from a later time
 
 SUFFIX = ".json"
 
@@ -42,7 +46,7 @@ class SpoolEntry:
 
 
 class Spool:
-    """A folder of results. Files that are no JSON are quarantined, in ``corrupt/``."""
+    """A folder of results. Files that are not JSON are quarantined, in ``corrupt/``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,7 +98,7 @@ class Spool:
             content = None
         record = read_json(content or b"", most=_LONGEST)
         if not isinstance(record, dict):
-            raise ValueError(f"the result of {entry_id} in {self.folder} is no JSON object")
+            raise ValueError(f"the result of {entry_id} in {self.folder} is not a JSON object")
         return record
 
     def remove(self, entry_id: str) -> None:
@@ -143,9 +147,15 @@ class Spool:
                 if entry_id is None:  # else perhaps it is just being written
                     log.warning("result in a journal is damaged", journal=journal, place=place)
             elif entry_id is None or entry_id.encode() in text:
-                record = json.loads(text)
-                if entry_id in (None, record["id"]):
-                    yield place, SpoolEntry(record["id"], record, record["finished_at"])
+                try:
+                    found = _in_line(text)
+                except ValueError as error:
+                    if entry_id is None:
+                        self._keep(f"{journal}.{place}", text, error)
+                        self._settle(journal, place)
+                    continue
+                if entry_id in (None, found.id):
+                    yield place, found
 
     def _files(self) -> list[Path]:
         return [
@@ -169,9 +179,33 @@ class Spool:
             return None
         return SpoolEntry(path.stem, record, stored_at)
 
+    def quarantine(self, entry: SpoolEntry, error: Exception) -> None:
+        """Move a result that is not one to ``corrupt/``. Raises OSError."""
+        self._keep(entry.id, json.dumps(entry.record).encode(), error)
+        self.remove(entry.id)
+
+    def _keep(self, name: str, content: bytes, error: Exception) -> None:
+        corrupt = self.folder / "corrupt"
+        log.warning("result is corrupt", entry=name, error=shortened(repr(error), 500))
+        corrupt.mkdir(mode=0o700, exist_ok=True)
+        (corrupt / f"{name}.{time.time_ns()}").write_bytes(content)
+
     def _quarantine(self, path: Path, error: ValueError) -> None:
         corrupt = self.folder / "corrupt"
         log.warning("spool file is corrupt", path=str(path), error=str(error), moved=str(corrupt))
         with suppress(OSError):  # the next read tries again
             corrupt.mkdir(mode=0o700, exist_ok=True)
             os.replace(path, corrupt / f"{path.name}.{path.stat().st_mtime_ns}")
+
+
+def _in_line(text: bytes) -> SpoolEntry:
+    """Return the result of a line of a journal. Raises ValueError."""
+    record = read_json(text, most=_LONGEST)
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object")
+    entry_id, finished_at = record.get("id"), record.get("finished_at")
+    if not isinstance(entry_id, str) or ATTEMPT_ID.fullmatch(entry_id) is None:
+        raise ValueError(f"id {shortened(repr(entry_id), 100)} is not the id of an attempt")
+    if not isinstance(finished_at, int | float) or not abs(finished_at) < _LATEST_S:
+        raise ValueError(f"finished_at {shortened(repr(finished_at), 100)} is not a time")
+    return SpoolEntry(entry_id, record, finished_at)

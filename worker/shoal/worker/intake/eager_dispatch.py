@@ -60,6 +60,7 @@ class EagerDispatch:
         self._on_come: list[Callable[[], None]] = []
         self._interrupt: Callable[[HeldAttempt, str], None] = lambda attempt, why: None
         attempts.when_forgotten(self._forgotten)
+        attempts.keeps_slots = True
 
     def subscribe(self, on_come: Callable[[], None]) -> None:
         """Have ``on_come`` called when claims have come, or will not."""
@@ -84,7 +85,7 @@ class EagerDispatch:
             asyncio.get_running_loop().call_later(KEEP_S, self._attempts.release_slot, own)
 
     def settled(self, ref: pb.AttemptRef) -> None:
-        """An end is not reported any more."""
+        """An end is no longer reported."""
         self._past.close(ref)
         self._attempts.release_slot(ref.task_instance_id)
 
@@ -115,6 +116,7 @@ class EagerDispatch:
                     workflow_instance_id=first.workflow_instance_id,
                     task_priority=first.task_priority,
                     task_instance_id=first.task_instance_id,
+                    lane=first.lane,
                 )
             )
         return request
@@ -237,4 +239,5 @@ def _entry(group: str, grant: pb.EagerTask) -> QueueEntry:
         place.task_priority,
         place.task_instance_id,
         grant.attempt.partition,
+        place.lane,
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.coordination import Membership
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.intake.readiness import Readiness
 from shoal.worker.logs.retention import LogKeeper
@@ -24,6 +25,7 @@ class Presence:
     ) -> None:
         self._about, self._attempts = about, attempts
         self._readiness, self._log_keeper = readiness, log_keeper
+        self._lag = LoopLag()
         self._news = asyncio.Event()  # the data has changed, the load apart
         readiness.subscribe(self.publish_soon)
 
@@ -35,7 +37,20 @@ class Presence:
             data["paused"] = reason
         if masters := self._readiness.reachability.masters:
             data["unreachable"] = masters
+        if lag_s := self._lag.level_s:
+            data["loop_lag_s"] = lag_s
         return data
+
+    async def measure_lag(self) -> None:
+        """Publish how late the event loop is when that changes, for ever."""
+        shown = self._lag.level_s
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._lag.run(), name="lag of the event loop")
+            while True:
+                await asyncio.sleep(LOAD_EVERY_S)
+                if self._lag.level_s != shown:
+                    shown = self._lag.level_s
+                    self.publish_soon()
 
     def publish_soon(self) -> None:
         """Publish soon: something has changed."""

@@ -16,7 +16,7 @@ from typing import BinaryIO, ClassVar
 from shoal.core.errors import ShoalError
 from shoal.runtime.storage import cluster_folder
 
-#: "project.workflow" behind the cluster's folder name and "@", which earlier versions left out.
+#: "project.workflow" behind the cluster's folder name and "@", which version 0.1.0 left out.
 #: Project and workflow are slugs, so the whole is one file name that is no ".." or hidden.
 WORKFLOW = re.compile(r"(?:(?P<cluster>[0-9a-f]{32})@)?[A-Za-z0-9][A-Za-z0-9_.-]{0,200}")
 CHUNK = 64 * 1024  # bytes
@@ -26,7 +26,7 @@ POLL_S = 0.15  # how soon followers see new output; a file on a network cannot n
 def log_workflow(cluster: str, project: str, workflow: str) -> str:
     """Return the first part of the addresses of a workflow's logs, a folder's name.
 
-    ``cluster``: the uid; empty: it is not known, as in earlier versions.
+    ``cluster``: the uid; empty: not known, as in version 0.1.0.
     """
     name = f"{project}.{workflow}"
     return f"{cluster_folder(cluster)}@{name}" if cluster else name

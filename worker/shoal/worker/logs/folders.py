@@ -29,8 +29,8 @@ class LogFolder:
     def belongs_to(self, cluster: str) -> bool:
         """Whether the logs are those of the cluster with this uid. Blocks. Raises OSError.
 
-        Those of earlier versions hold no cluster in their names: all in a folder are the first
-        cluster's that asks. ``cluster`` empty: a master of an earlier version does not tell.
+        Logs of version 0.1.0 hold no cluster in their names: all in a folder are the first
+        cluster's that asks. ``cluster`` empty: a master of version 0.1.0 names none.
         """
         if not cluster:
             return True

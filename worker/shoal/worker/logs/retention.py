@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 
 from shoal.core.errors import ShoalError
+from shoal.core.untrusted import read_json
 from shoal.worker.attempts.held import HeldAttempts
 from shoal.worker.home.disk import FEWEST_FILES, MIB
 from shoal.worker.logs.archive import LogArchiver
@@ -33,7 +34,7 @@ CHECK_EVERY_S = 5.0  # the free space
 SWEEP_EVERY_S = 3_600.0  # through all logs
 # Logs go when less than this is free, as a multiple of min_free_mb, until that much is.
 LOW, ENOUGH = 2.0, 2.5
-# An instance that a master does not know has been purged: its logs cannot be asked for any more.
+# An instance that a master does not know has been purged: its logs can no longer be asked for.
 UNKNOWN_FOR_S = DAY_S
 CORRUPT_FOR_S = 7 * DAY_S  # records that could not be read stay for people to see
 LEFT_FOR_S = 3_600.0  # work folders that could not be removed are tried again after this long
@@ -63,8 +64,10 @@ class LogKeeper:
     deleted_until: float = field(default=0.0, init=False)  # for space; since the Unix epoch
 
     def __post_init__(self) -> None:
-        with suppress(OSError, ValueError, TypeError):
-            self.deleted_until = float(json.loads((self.root / MARK).read_text()))
+        with suppress(OSError, ValueError, TypeError, OverflowError):
+            found = float(read_json((self.root / MARK).read_text(), most=100))
+            datetime.fromtimestamp(found, UTC)  # else there is no such time
+            self.deleted_until = found
 
     @property
     def published(self) -> dict[str, Any]:

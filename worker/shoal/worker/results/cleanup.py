@@ -1,4 +1,4 @@
-"""Remove what an attempt leaves on this machine, except its log, when it is not needed any more."""
+"""Remove what an attempt leaves on this machine, except its log, when it is no longer needed."""
 
 import asyncio
 from collections.abc import Sequence

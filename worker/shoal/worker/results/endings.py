@@ -88,7 +88,7 @@ class Endings:
         if attempt.over.is_set():
             return
         failpoints.hit("record.after_exit")
-        self._attempts.end(attempt)
+        self._attempts.end(attempt, succeeded=record.outcome is ProcessOutcome.SUCCEEDED)
         if not record.durable:
             # Reported all the same, until a master has it; if this agent dies before that, the
             # claim is gone and the attempt is LOST: run again, not forgotten.

@@ -108,11 +108,11 @@ class Reporter:
         return self._gathering_until
 
     def drop(self, task_instance_id: int) -> None:
-        """The end of the attempt is not to be reported any more."""
+        """The end of the attempt is no longer to be reported."""
         self._remove((task_instance_id, False))
 
     def drop_start(self, task_instance_id: int) -> None:
-        """The start of the attempt is not to be reported any more."""
+        """The start of the attempt is no longer to be reported."""
         self._remove((task_instance_id, True))
 
     async def drained(self) -> None:

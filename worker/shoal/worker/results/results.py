@@ -194,7 +194,7 @@ def with_outputs(record: ExitRecord, attempt: HeldAttempt, spool: Spool) -> Exit
 
 def reason_for_people(record: ExitRecord) -> str:
     """Return why the attempt ended as it did."""
-    # A path in it may hold bytes that are no UTF-8, which no message can carry.
+    # A path in it may hold bytes that are not UTF-8, which no message can carry.
     reason = record.reason.encode("utf-8", "replace").decode("utf-8")
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 

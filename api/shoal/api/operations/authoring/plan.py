@@ -75,7 +75,7 @@ async def compared(before: Side, after: Side, tasks: int) -> ComparisonOut:
         found = await asyncio.to_thread(compare, before, after)
     else:
         found = compare(before, after)
-    return ComparisonOut.model_validate(found, from_attributes=True)
+    return ComparisonOut.model_validate(found)
 
 
 def hanging_out(found: Hanging) -> HangingOut:

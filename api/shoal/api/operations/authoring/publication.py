@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -10,7 +11,9 @@ from fastapi import Response
 from shoal.api.operations.feed import Feed
 from shoal.api.schemas.definitions import ChangeOut, PublishOut, WorkflowDetail, WorkflowOut
 from shoal.api.web.answers import answer
+from shoal.core.access.authorization import Visible
 from shoal.core.definition.diff import diff
+from shoal.core.definition.kinds import WITH_CHILDREN
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.runs.records import StoredWorkflow
 from shoal.sql import UnitOfWork
@@ -63,6 +66,20 @@ async def published(
     return done, before
 
 
+async def warnings_of(uow: UnitOfWork, spec: WorkflowSpec, visible: Visible) -> list[str]:
+    """Return what is allowed in a definition and probably a mistake."""
+    if not any(task.type in WITH_CHILDREN for task in spec.tasks):
+        return []
+    way = await uow.references.cycle(spec.project, spec.canonical(), visible)
+    if not way:
+        return []
+    names = " -> ".join(name if home == spec.project else f"{home}/{name}" for home, name in way)
+    return [
+        f"the workflow runs itself: {names}; each run starts others until the limit of "
+        "sub-workflows is reached (max_descendants in [master])"
+    ]
+
+
 async def answered(
     feed: Feed,
     done: PublishedVersion,
@@ -70,6 +87,7 @@ async def answered(
     tag: str,
     *,
     dry_run: bool = False,
+    warnings: Sequence[str] = (),
 ) -> Response:
     """Return the answer to publishing, and tell those that look on."""
     version, is_new = done.version, done.created and not dry_run
@@ -79,13 +97,11 @@ async def answered(
     def made() -> PublishOut:
         earlier = {} if before is None else before.canonical()
         changes = diff(earlier, version.spec.canonical()) if done.created else []
-        return PublishOut(
-            project=version.project,
-            name=version.name,
-            version=version.version,
+        return PublishOut.of_record(
+            version,
             created=done.created,
             dry_run=dry_run,
-            digest=version.digest,
+            warnings=list(warnings),
             diff=[ChangeOut.model_validate(change) for change in changes],
         )
 

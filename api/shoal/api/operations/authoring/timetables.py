@@ -41,12 +41,8 @@ def schedule_out(schedule: StoredSchedule, days: Days) -> ScheduleOut:
     """Return a schedule with its next fire times."""
     timetable = timetable_of(schedule, days)
     enabled = schedule.enabled
-    return ScheduleOut(
-        id=schedule.id,
-        project=schedule.project,
-        workflow=schedule.workflow,
-        cron=schedule.cron,
-        timezone=schedule.timezone,
+    return ScheduleOut.of_record(
+        schedule,
         parameters=dict(schedule.parameters),
         enabled=enabled,
         priority=None if schedule.priority is None else Priority(schedule.priority).name,
@@ -55,10 +51,7 @@ def schedule_out(schedule: StoredSchedule, days: Days) -> ScheduleOut:
         start=schedule.starts_at,
         end=schedule.ends_at,
         exclude=list(schedule.exclude),
-        calendar=schedule.calendar,
         missed=schedule.missed.value,
-        missed_window=schedule.missed_window,
-        paused_at=schedule.paused_at,
         next_fire_at=schedule.next_fire_at if enabled else None,
         next_fire_times=_fire_times(schedule, timetable) if enabled and timetable else [],
     )

@@ -80,7 +80,8 @@ def _time(value: Any) -> str:
 
 ANSWER_S = 3.0  # for the database or ZooKeeper: these pages show what is known without it
 MOST = 1_000  # commands that are counted
-NAMED = 10  # partitions
+NAMED = 10  # partitions, or worker groups
+_MOST_GROUPS = 50  # worker groups without workers whose queues are counted
 
 
 def shortlist(partitions: Sequence[int]) -> str:
@@ -119,3 +120,24 @@ async def _full_partitions(cluster: ClusterView) -> Collection[int]:
         return ()
     owners = await cluster.owners.all_owners(cluster.partitions)
     return [number for number, owner in owners.items() if owner.owner_id in full]
+
+
+async def unserved(cluster: ClusterView) -> Check:
+    """Return whether tasks wait for worker groups that have no workers."""
+    served = {member.data.get("group") for member in cluster.workers.current().values()}
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            lonely = [group for group in await cluster.queue.groups() if group not in served]
+            depths = {group: await cluster.queue.depth(group) for group in lonely[:_MOST_GROUPS]}
+    except (ShoalError, TimeoutError):
+        return Check(ok=True, detail="not known: the checks above say why")
+    waiting = {group: depth for group, depth in depths.items() if depth}
+    if not waiting:
+        return Check(ok=True, detail="no task waits for a worker group without workers")
+    named = ", ".join(f"{group} ({depth:,})" for group, depth in list(waiting.items())[:NAMED])
+    more = ", …" if len(waiting) > NAMED else ""
+    return Check(
+        ok=False,
+        detail=f"tasks wait for worker groups without workers: {named}{more}; start workers, for "
+        f"example `shoal worker --group {next(iter(waiting))}`",
+    )

@@ -8,7 +8,6 @@ znode says.
 import asyncio
 import time
 from collections.abc import Collection, Mapping
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -57,12 +56,7 @@ class OwnershipWatch:
         self._task = background.keep_running(self._run, "owners of partitions")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await background.stop(self._task)
 
     @property

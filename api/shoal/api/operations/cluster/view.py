@@ -1,12 +1,14 @@
 """What an API process sees of the cluster: its members, owners and queues, in ZooKeeper."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from shoal.api.operations.cluster.ownership import OwnershipWatch
 from shoal.coordination.cluster.cluster_clock import ClusterClock
 from shoal.coordination.cluster.membership import MemberInfo, Members
 from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.queue import TaskQueue
+from shoal.coordination.session.loop_lag import LoopLag
 from shoal.coordination.session.session import ZkSession
 from shoal.core.timing.cluster_time import STEP_S
 
@@ -23,6 +25,8 @@ class ClusterView:
     owners: Owners
     ownership: OwnershipWatch
     queue: TaskQueue
+    lag: LoopLag  # of this process
+    since: datetime  # when this process began to see the cluster
 
     def ahead_s(self, member: MemberInfo) -> float | None:
         """Return how far a member's clock is ahead of the cluster's time; None if it is right.

@@ -9,6 +9,7 @@ from shoal.api.operations.cluster.view import ClusterView
 from shoal.api.operations.insight.baselines import BaselineCache, expected_by_tasks
 from shoal.api.web.store import Store
 from shoal.coordination import QueueEntry
+from shoal.coordination.queue import lane_of
 from shoal.core.definition.kinds import LASTING, WITH_CHILDREN, is_logic
 from shoal.core.definition.model import Overlap
 from shoal.core.insight import expectation
@@ -305,6 +306,7 @@ async def _of_queue(
         task_priority=int(spec.priority),
         task_instance_id=attempt.id,
         partition=facts.instance.partition,
+        lane=lane_of(facts.instance.project),
     )
     ahead, depth = await asyncio.gather(
         cluster.queue.ahead(entry, _MOST_AHEAD), cluster.queue.depth(attempt.worker_group)

@@ -126,7 +126,7 @@ async def search(
 ) -> Searched:
     """Look through a log from a byte on. Raises LogUnavailable, NoSuchThing.
 
-    A last line without its end is only looked at in a log that does not grow any more.
+    A last line without its end is only looked at in a log that no longer grows.
     """
     while True:
         part = await logs.view(task, offset, MOST_BYTES)

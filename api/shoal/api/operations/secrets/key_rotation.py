@@ -194,7 +194,7 @@ class KeyRotation:
         failpoints.hit("rotate.after_retire")
         gone = await asyncio.to_thread(self._vault.file.retire, old)
         failpoints.hit("rotate.after_key_files")
-        did = f"nothing uses {', '.join(old)} any more"
+        did = f"no secret uses {', '.join(old)} any longer"
         return RotationStep(Phase.DONE, key, did, retired=tuple(gone))
 
     async def _first_key(self) -> str:

@@ -88,11 +88,8 @@ async def get_me(store: StoreDep, caller: Calling) -> MeOut:
         if one in named and (limit is None or one in limit)
     ]
     permissions = who.scope.permissions
-    return MeOut(
-        name=who.name,
-        kind=who.kind,
-        is_admin=who.is_admin,
-        must_change_password=who.must_change_password,
+    return MeOut.of_record(
+        who,
         has_password=own is not None and own.has_password,
         issuer=None if own is None else own.issuer,
         roles=sorted(roles, key=lambda role: role.project),
@@ -156,15 +153,7 @@ async def list_sessions(
     items, following = part_of("sessions", found, lambda one: one.id, limit, cursor, falling=True)
     return Page(
         items=[
-            SessionOut(
-                id=one.id,
-                created_at=one.created_at,
-                used_at=one.used_at,
-                expires_at=one.expires_at,
-                address=one.address,
-                agent=one.agent,
-                is_this=one.id == caller.signed_in.session_id,
-            )
+            SessionOut.of_record(one, is_this=one.id == caller.signed_in.session_id)
             for one in items
         ],
         next=following,

@@ -35,7 +35,7 @@ async def list_members(
         found = await uow.members.list((await uow.projects.get(project)).id)
     items, following = part_of("members", sorted(found, key=_place), _place, limit, cursor)
     return Page(
-        items=[MemberOut.model_validate(one, from_attributes=True) for one in items],
+        items=[MemberOut.model_validate(one) for one in items],
         next=following,
     )
 
@@ -58,7 +58,7 @@ async def get_member(
 async def _stored(uow: UnitOfWork, project_id: int, kind: HolderKind, name: str) -> MemberOut:
     for one in await uow.members.list(project_id):
         if one.kind is kind and one.name == name:
-            return MemberOut.model_validate(one, from_attributes=True)
+            return MemberOut.model_validate(one)
     raise NotFound("member", f"{kind}/{name}")
 
 

@@ -80,9 +80,7 @@ async def get_alert(store: StoreDep, project: ProjectName, alert_id: AlertId) ->
         found = await uow.alerts.get(project, alert_id)
         deliveries = await uow.deliveries.of_alert(alert_id)
     with legible("alert", alert_id):
-        return AlertDetail.model_validate(
-            {**vars(found), "deliveries": list(map(vars, deliveries))}
-        )
+        return AlertDetail.of_record(found, deliveries=deliveries)
 
 
 @router.post(
@@ -133,7 +131,7 @@ async def list_alert_deliveries(
         items=shown(
             "alert delivery",
             items,
-            lambda found: AlertDeliveryOut.model_validate(vars(found)),
+            AlertDeliveryOut.model_validate,
             by_id,
         ),
         next=encode_cursor("alert-deliveries", items[-1].id) if more else None,
@@ -155,9 +153,7 @@ async def get_alert_delivery(
         attempts = await uow.deliveries.tries(delivery_id)
         alerts = await uow.deliveries.mentioned(delivery_id, _MOST_MENTIONED)
     with legible("alert delivery", delivery_id):
-        return AlertDeliveryDetail.model_validate(
-            {**vars(found), "attempts": list(map(vars, attempts)), "alerts": alerts}
-        )
+        return AlertDeliveryDetail.of_record(found, attempts=attempts, alerts=alerts)
 
 
 @router.get(
@@ -199,15 +195,11 @@ def _explanation(happened: Occurrence, explained: list[Explained]) -> AlertExpla
         AlertVerdictOut(
             rule=one.rule,
             reason=one.reason,
-            alert=None
-            if one.alert is None
-            else AlertDetail.model_validate(
-                {**vars(one.alert), "deliveries": list(map(vars, one.deliveries))}
-            ),
+            alert=one.alert and AlertDetail.of_record(one.alert, deliveries=one.deliveries),
         )
         for one in explained
     ]
-    return AlertExplanationOut.model_validate({**vars(happened), "rules": rules})
+    return AlertExplanationOut.of_record(happened, rules=rules)
 
 
 @router.get(
@@ -269,7 +261,7 @@ async def create_alert_silence(
 )
 @needs(Permission.RUN_OPERATE, audit="alert-silence.end")
 async def end_alert_silence(store: StoreDep, project: ProjectName, silence_id: SilenceId) -> None:
-    """Alerts that are still open send notifications when the silence would have ended."""
+    """Alerts that are still open send their notifications at once."""
     async with store.unit_of_work() as uow:
         await uow.projects.require(project)
         await uow.alert_definitions.end_silence(project, silence_id)

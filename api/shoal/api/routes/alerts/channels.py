@@ -137,4 +137,4 @@ async def test_alert_channel(
         await uow.deliveries.collect([wanted], now)
         [made] = await uow.deliveries.list(project, channel=name, limit=1)
         await uow.commit()
-    return AlertDeliveryOut.model_validate(made, from_attributes=True)
+    return AlertDeliveryOut.model_validate(made)

@@ -1,19 +1,17 @@
 """A run against what is usual for it."""
 
-from typing import Any
-
 from fastapi import Response
 
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight.baselines import against_usual
 from shoal.api.routes.runs.instances import InstanceId
-from shoal.api.schemas.insight.baseline import BaselineOut, ComparedOut, ComparedTaskOut, UsualOut
+from shoal.api.schemas.insight.baseline import BaselineOut, ComparedOut, ComparedTaskOut
 from shoal.api.services import BaselinesDep, StoreDep
 from shoal.api.web.answers import answer, legible
 from shoal.api.web.problems import documented
 from shoal.core.access.permissions import Permission
-from shoal.core.insight.comparison import Compared, ComparedTask
+from shoal.core.insight.comparison import ComparedTask
 
 router = strict_router("insight")
 
@@ -37,43 +35,28 @@ async def get_instance_baseline(
     async with store.unit_of_work(read_only=True) as uow:
         with legible("workflow instance", instance_id):
             found = await against_usual(uow, baselines, instance_id, store.clock())
-    run, tasks = found.run, found.comparison.tasks
+    run, whole, tasks = found.run, found.comparison.run, found.comparison.tasks
 
     def made() -> BaselineOut:
         with legible("workflow instance", instance_id):
-            return BaselineOut(
+            return BaselineOut.of_record(
+                run,
                 instance_id=run.id,
-                project=run.project,
-                workflow=run.workflow,
-                version=run.version,
-                state=run.state,
                 of=found.of,
-                started_at=run.started_at,
-                finished_at=run.finished_at,
                 late_after_at=found.expected.late_after_at,
                 expected_end_at=found.expected.end_at,
                 expected_by=found.expected.basis,
-                run=ComparedOut(**_compared(found.comparison.run)),
+                run=ComparedOut.of_record(whole, usual=whole.baseline),
                 tasks=[_task(one) for one in tasks],
             )
 
     return await answer(made, len(tasks))
 
 
-def _compared(one: Compared) -> dict[str, Any]:
-    return {
-        "verdict": one.verdict,
-        "took_s": one.took_s,
-        "waited_s": one.waited_s,
-        "difference_s": one.difference_s,
-        "wait_difference_s": one.wait_difference_s,
-        "usual": None if one.baseline is None else UsualOut(**one.baseline._asdict()),
-    }
-
-
 def _task(one: ComparedTask) -> ComparedTaskOut:
-    return ComparedTaskOut(
-        **_compared(one.compared),
+    return ComparedTaskOut.of_record(
+        one.compared,
+        usual=one.compared.baseline,
         task=one.attempt.task,
         task_instance_id=one.attempt.id,
         attempt=one.attempt.attempt,

@@ -32,7 +32,7 @@ router = strict_router("insight")
 
 
 @router.get("/insight/load", summary="Show how full the cluster is")
-@needs(Permission.CLUSTER_READ)
+@needs(Permission.CLUSTER_READ, large=True)
 async def get_insight_load(store: StoreDep, wanted: WindowedDays) -> LoadOut:
     """The hours of the week by worker group, the workers, and what the next days will need."""
     async with store.unit_of_work(read_only=True) as uow:
@@ -54,18 +54,18 @@ async def get_insight_load(store: StoreDep, wanted: WindowedDays) -> LoadOut:
             **days.shown(there),
             groups=[
                 LoadGroupOut(
-                    worker_group=group, cells=[LoadCellOut(**vars(cell)) for cell in cells]
+                    worker_group=group, cells=[LoadCellOut.model_validate(cell) for cell in cells]
                 )
                 for group, cells in groups.items()
             ],
-            workers=[WorkerLoadOut(**vars(one)) for one in loads],
+            workers=[WorkerLoadOut.model_validate(one) for one in loads],
             forecast_of=forecast_of,
             forecast=[ForecastOut.model_validate(row) for row in forecast],
         )
 
 
 @router.get("/insight/schedule-minutes", summary="Show hot minutes, and which schedules to move")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def get_insight_schedule_minutes(store: StoreDep, caller: Calling) -> ScheduleMinutesOut:
     """In which minutes schedules fire, of the last 28 days, and moves that would relieve them.
 

@@ -12,6 +12,7 @@ from shoal.api.operations.insight.day_results import seen
 from shoal.api.routes.insight.window import Windowed, place_page
 from shoal.api.schemas.insight.costs import CostGroupOut, CostsPage
 from shoal.api.schemas.insight.failures import FailureGroupOut, FailureGroupsPage
+from shoal.api.schemas.insight.trends import CostOut
 from shoal.api.services import DayResultsDep, StoreDep
 from shoal.api.web.answers import legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest
@@ -32,7 +33,7 @@ _NAMES = {
 
 
 @router.get("/insight/failures", summary="List what fails for the same cause")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_failures(
     store: StoreDep, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
 ) -> FailureGroupsPage:
@@ -58,7 +59,7 @@ async def list_insight_failures(
 
 
 @router.get("/insight/costs", summary="Add up what was used")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_costs(
     store: StoreDep,
     day_results: DayResultsDep,
@@ -88,40 +89,25 @@ async def list_insight_costs(
     return CostsPage(
         **days.shown(found.there),
         by=by,
-        total=_used(found.total),
-        before=_used(found.before),
+        total=CostOut.model_validate(found.total),
+        before=CostOut.model_validate(found.before),
         items=shown("roll-up", some, lambda one: _cost(one, by), lambda one: "/".join(one.name)),
         next=next_,
     )
 
 
 def _failures(group: FailureGroup) -> FailureGroupOut:
-    return FailureGroupOut.model_validate(
-        {
-            **vars(group),
-            "workflows": group.workflows,
-            "by_day": [{"day": day, "count": count} for day, count in group.by_day.items()],
-            "where": [
-                {"project": project, "workflow": workflow, "task": task, "count": count}
-                for (project, workflow, task), count in group.where[:PLACES_EACH]
-            ],
-            "is_more": len(group.where) > PLACES_EACH,
-        }
+    return FailureGroupOut.of_record(
+        group,
+        by_day=[{"day": day, "count": count} for day, count in group.by_day.items()],
+        where=[
+            {"project": project, "workflow": workflow, "task": task, "count": count}
+            for (project, workflow, task), count in group.where[:PLACES_EACH]
+        ],
+        is_more=len(group.where) > PLACES_EACH,
     )
 
 
 def _cost(group: CostGroup, by: CostBy) -> CostGroupOut:
     names: dict[str, Any] = dict.fromkeys(("project", "workflow", "task", "label", "value"))
-    return CostGroupOut.model_validate(
-        {
-            **names,
-            **dict(zip(_NAMES[by], group.name, strict=True)),
-            "now": _used(group.now),
-            "before": _used(group.before),
-            "share": group.share,
-        }
-    )
-
-
-def _used(cost: Any) -> Any:
-    return cost._asdict()
+    return CostGroupOut.of_record(group, **names | dict(zip(_NAMES[by], group.name, strict=True)))

@@ -73,7 +73,7 @@ async def list_insight_rollups(
 
 
 @router.get("/insight/rollup-rows", summary="List the rows of a result")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_rollup_rows(
     store: StoreDep,
     caller: Calling,

@@ -1,7 +1,8 @@
 """Totals, workflows and tasks in a window, beside the window before."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from datetime import date
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
 
@@ -11,8 +12,12 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.insight import views
 from shoal.api.operations.insight.day_results import seen
 from shoal.api.routes.insight.window import Windowed, place_page
+from shoal.api.schemas.common import Answer
 from shoal.api.schemas.insight.trends import (
+    DayTotalsOut,
+    RunDayOut,
     SummaryOut,
+    TaskDayOut,
     TaskTrendOut,
     TaskTrendsPage,
     WorkflowTrendOut,
@@ -26,11 +31,13 @@ from shoal.core.access.permissions import Permission
 from shoal.core.insight.days import RunDay, TaskDay
 from shoal.core.insight.trends import TaskTrend, WorkflowSort, WorkflowTrend
 
+D = TypeVar("D", bound=Answer)
+
 router = strict_router("insight")
 
 
 @router.get("/insight/summary", summary="Add up what has run")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def get_insight_summary(
     store: StoreDep, day_results: DayResultsDep, caller: Calling, wanted: Windowed
 ) -> SummaryOut:
@@ -48,15 +55,15 @@ async def get_insight_summary(
     return SummaryOut.model_validate(
         {
             **days.shown(found.there),
-            "total": vars(found.total),
-            "before": vars(found.before),
-            "daily": [{"day": day, **vars(total)} for day, total in found.daily.items()],
+            "total": found.total,
+            "before": found.before,
+            "daily": [DayTotalsOut.of_record(one, day=day) for day, one in found.daily.items()],
         }
     )
 
 
 @router.get("/insight/workflows", summary="List how workflows have changed")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_workflows(
     store: StoreDep,
     day_results: DayResultsDep,
@@ -104,7 +111,7 @@ async def list_insight_workflows(
 
 
 @router.get("/insight/tasks", summary="List how the tasks of a workflow have changed")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_tasks(
     store: StoreDep, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
 ) -> TaskTrendsPage:
@@ -137,53 +144,19 @@ async def list_insight_tasks(
 
 
 def _workflow(trend: WorkflowTrend, prediction: Mapping[str, Any] | None) -> WorkflowTrendOut:
-    return WorkflowTrendOut.model_validate(
-        {
-            **vars(trend),
-            "now": vars(trend.now),
-            "before": vars(trend.before),
-            "duration_change_s": trend.duration_change_s,
-            "duration_ratio": trend.duration_ratio,
-            "cost": trend.cost._asdict(),
-            "cost_before": trend.cost_before._asdict(),
-            "prediction": prediction,
-            "daily": [_run_day(day, one) for day, one in sorted(trend.daily.items())],
-        }
-    )
-
-
-def _run_day(day: object, one: RunDay) -> dict[str, Any]:
-    return {
-        "day": day,
-        "runs": one.runs,
-        "failed": one.failed,
-        "late": one.late,
-        "duration_p50_s": one.duration_p50,
-        "duration_p95_s": one.duration_p95,
-    }
+    daily = [_day(RunDayOut, day, one) for day, one in sorted(trend.daily.items())]
+    return WorkflowTrendOut.of_record(trend, prediction=prediction, daily=daily)
 
 
 def _task(trend: TaskTrend, found: views.WindowTasks) -> TaskTrendOut:
-    critical = found.critical.get(trend.task)
-    return TaskTrendOut.model_validate(
-        {
-            **vars(trend),
-            "now": vars(trend.now),
-            "before": vars(trend.before),
-            "duration_change_s": trend.duration_change_s,
-            "duration_ratio": trend.duration_ratio,
-            "critical": None if critical is None else vars(critical),
-            "flapping": found.flapping.get(trend.task),
-            "daily": [_task_day(day, one) for day, one in sorted(trend.daily.items())],
-        }
+    return TaskTrendOut.of_record(
+        trend,
+        critical=found.critical.get(trend.task),
+        flapping=found.flapping.get(trend.task),
+        daily=[_day(TaskDayOut, day, one) for day, one in sorted(trend.daily.items())],
     )
 
 
-def _task_day(day: object, one: TaskDay) -> dict[str, Any]:
-    return {
-        "day": day,
-        "attempts": one.attempts,
-        "failed": one.failed,
-        "duration_p50_s": one.duration_p50,
-        "duration_p95_s": one.duration_p95,
-    }
+def _day(kind: type[D], day: date, one: RunDay | TaskDay) -> D:
+    percentiles = {"duration_p50_s": one.duration_p50, "duration_p95_s": one.duration_p95}
+    return kind.of_record(one, day=day, **percentiles)

@@ -221,12 +221,9 @@ async def get_progress(
     async with store.unit_of_work(read_only=True) as uow:
         tasks = await uow.tasks.running(instance_id, MOST)
     return [
-        ProgressOut(
-            task_instance_id=one.task_instance_id,
-            done=one.done,
+        ProgressOut.of_record(
+            one,
             total=one.total if one.HasField("total") else None,
-            unit=one.unit,
-            label=one.label,
             at=datetime.fromtimestamp(one.at, UTC),
         )
         for one in await progress_reader.read(tasks)

@@ -51,7 +51,7 @@ router = strict_router("instances")
     response_model=StartPreview,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_READ, audit=NOTHING)
+@needs(Permission.PROJECT_READ, audit=NOTHING, large=True)
 async def preview_start(
     store: StoreDep, caller: Calling, body: Annotated[StartPreviewIn, Body()]
 ) -> Response:
@@ -159,7 +159,7 @@ async def get_rendered_attempt(store: StoreDep, task_instance_id: TaskInstanceId
     response_model=Comparison,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def compare_instances(
     store: StoreDep,
     instance_id: InstanceId,
@@ -189,13 +189,8 @@ async def compare_instances(
 
 
 def _side(one: Instance) -> RunSide:
-    return RunSide(
-        instance_id=one.id,
-        version=one.version,
-        state=one.state,
-        logical_time=one.logical_time,
-        started_at=one.started_at,
-        seconds=seconds(one.started_at, one.finished_at),
+    return RunSide.of_record(
+        one, instance_id=one.id, seconds=seconds(one.started_at, one.finished_at)
     )
 
 
@@ -269,13 +264,4 @@ async def get_timeline(
 
 
 def _bar(one: TaskInstance, is_critical: bool) -> Bar:
-    return Bar(
-        task_instance_id=one.id,
-        task=one.task,
-        attempt=one.attempt,
-        state=one.state,
-        queued_at=one.queued_at,
-        started_at=one.started_at,
-        finished_at=one.finished_at,
-        is_critical=is_critical,
-    )
+    return Bar.of_record(one, task_instance_id=one.id, is_critical=is_critical)

@@ -33,7 +33,7 @@ async def explain_instance(
         project=facts.instance.project,
         workflow=facts.instance.workflow,
         state=facts.instance.state.value,
-        findings=[FindingOut(**vars(finding)) for finding in findings],
+        findings=[FindingOut.model_validate(finding) for finding in findings],
     )
 
 
@@ -56,5 +56,5 @@ async def explain_task_instance(
         project=facts.instance.project,
         workflow=facts.instance.workflow,
         state=attempt.state.value,
-        findings=[FindingOut(**vars(finding)) for finding in findings],
+        findings=[FindingOut.model_validate(finding) for finding in findings],
     )

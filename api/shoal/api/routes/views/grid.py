@@ -142,7 +142,7 @@ async def list_workflow_days(
             start, last = _interval(*position)
         found = await page_of_days(uow, workflow, start, last, zone, now)
     return Page(
-        items=[DayOut(**vars(one)) for one in found.days],
+        items=[DayOut.model_validate(one) for one in found.days],
         next=encode_cursor("days", found.next.isoformat(), last.isoformat())
         if found.next
         else None,

@@ -82,7 +82,7 @@ async def list_queue_entries(
     last = some[-1] if some and (more or is_cut) else None
     return Page(
         items=[known.get(one.task_instance_id) or _shown(one, positions.get(one)) for one in some],
-        next=last and encode_cursor(kind, last.group, *last.place, last.partition),
+        next=last and encode_cursor(kind, last.group, *last.place, last.partition, last.lane),
     )
 
 
@@ -128,7 +128,7 @@ def _priority(level: int) -> PriorityName:
 
 
 def _after(kind: str, cursor: str | None) -> QueueEntry | None:
-    position = decode_cursor(kind, cursor, str, int, int, int, int, int)
+    position = decode_cursor(kind, cursor, str, int, int, int, int, int, int)
     if position is None:
         return None
     try:

@@ -15,7 +15,13 @@ from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.checks import check, problems_there
 from shoal.api.operations.authoring.plan import plan_of
-from shoal.api.operations.authoring.publication import answered, detail, published, tag_of
+from shoal.api.operations.authoring.publication import (
+    answered,
+    detail,
+    published,
+    tag_of,
+    warnings_of,
+)
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import (
@@ -150,7 +156,7 @@ async def delete_draft(
     summary="Check a definition",
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT, audit=NOTHING)
+@needs(Permission.PROJECT_EDIT, audit=NOTHING, large=True)
 async def validate_workflow(
     store: StoreDep, project: ProjectName, name: NewName, body: Annotated[DefinitionIn, Body()]
 ) -> ValidationOut:
@@ -179,7 +185,7 @@ async def validate_workflow(
     response_model=WorkflowPlanOut,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT, audit=NOTHING)
+@needs(Permission.PROJECT_EDIT, audit=NOTHING, large=True)
 async def plan_workflow(
     store: StoreDep,
     caller: Calling,
@@ -238,8 +244,9 @@ async def publish_draft(
         done, before = await published(uow, spec, store.clock(), source=seen.text, by=caller.name)
         await uow.drafts.delete(draft)
         tag = tag_of(await uow.workflows.get(project, name))
+        warnings = await warnings_of(uow, spec, caller.visible)
         await uow.commit()
-    return await answered(feed, done, before, tag)
+    return await answered(feed, done, before, tag, warnings=warnings)
 
 
 async def _require_base(uow: UnitOfWork, draft: DefinitionDraft) -> None:

@@ -11,7 +11,13 @@ from shoal.api.endpoints.preconditions import Condition
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.checks import check_value, problems_there
 from shoal.api.operations.authoring.plan import hanging_out, named
-from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
+from shoal.api.operations.authoring.publication import (
+    answered,
+    detail_of,
+    published,
+    tag_of,
+    warnings_of,
+)
 from shoal.api.operations.feed import Feed
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
@@ -58,10 +64,7 @@ async def get_dependencies(
     return DependenciesOut(
         project=project,
         name=name,
-        upstream=[
-            NamedOut(project=one.project, workflow=one.workflow, kind=one.kind, task=one.task)
-            for one in upstream
-        ],
+        upstream=[NamedOut.of_record(one) for one in upstream],
         downstream=named(found),
         hidden=found.hidden,
     )
@@ -207,8 +210,9 @@ async def copy_workflow(
             own = layout.of_tasks({task.name for task in spec.tasks})
             await uow.layouts.put(copy.id, replace(own, updated_by=caller.name))
         tag = tag_of(copy)
+        warnings = await warnings_of(uow, spec, caller.visible)
         await uow.commit()
-    return await answered(feed, done, before, tag)
+    return await answered(feed, done, before, tag, warnings=warnings)
 
 
 @router.post(_WORKFLOW + "/archive", summary="Archive a workflow", responses=documented(404))

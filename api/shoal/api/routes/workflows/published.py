@@ -17,6 +17,7 @@ from shoal.api.operations.authoring.publication import (
     detail_of,
     published,
     tag_of,
+    warnings_of,
 )
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.common import Page
@@ -192,9 +193,10 @@ async def publish_workflow(
         await require_grants(uow, spec)
         done, before = await published(uow, spec, store.clock(), by=caller.name)
         tag = tag_of(await uow.workflows.get(project, name))
+        warnings = await warnings_of(uow, spec, caller.visible)
         if not dry_run:  # else everything that has been tried is rolled back
             await uow.commit()
-    return await answered(feed, done, before, tag, dry_run=dry_run)
+    return await answered(feed, done, before, tag, dry_run=dry_run, warnings=warnings)
 
 
 async def _canonical(spec: WorkflowSpec) -> dict[str, Any]:

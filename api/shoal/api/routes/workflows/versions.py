@@ -11,7 +11,13 @@ from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.checks import require_grants
 from shoal.api.operations.authoring.comparison import Side
 from shoal.api.operations.authoring.plan import compared, side_of
-from shoal.api.operations.authoring.publication import answered, detail_of, published, tag_of
+from shoal.api.operations.authoring.publication import (
+    answered,
+    detail_of,
+    published,
+    tag_of,
+    warnings_of,
+)
 from shoal.api.routes.projects import ProjectName
 from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import DiffOut
@@ -47,7 +53,7 @@ async def list_versions(
         found = [item for item in found if item.version < before[0]]
     items, more = page(found, limit)
     return Page(
-        items=[VersionOut.model_validate(item, from_attributes=True) for item in items],
+        items=[VersionOut.model_validate(item) for item in items],
         next=encode_cursor("versions", items[-1].version) if more else None,
     )
 
@@ -68,16 +74,7 @@ async def get_version(
         source = await uow.workflows.source(found.workflow_id, version)
 
     def made() -> VersionDetail:
-        return VersionDetail(
-            project=found.project,
-            name=found.name,
-            version=found.version,
-            digest=found.digest,
-            created_at=found.created_at,
-            published_by=found.published_by,
-            source=source,
-            definition=found.spec.canonical(),
-        )
+        return VersionDetail.of_record(found, source=source, definition=found.spec.canonical())
 
     return await answer(made, len(found.spec.tasks))
 
@@ -144,6 +141,7 @@ async def restore_version(
         source = await uow.workflows.source(found.id, version) if spec == old.spec else None
         done, before = await published(uow, spec, store.clock(), source=source, by=caller.name)
         tag = tag_of(await uow.workflows.get(project, name))
+        warnings = await warnings_of(uow, spec, caller.visible)
         if not dry_run:
             await uow.commit()
-    return await answered(feed, done, before, tag, dry_run=dry_run)
+    return await answered(feed, done, before, tag, dry_run=dry_run, warnings=warnings)

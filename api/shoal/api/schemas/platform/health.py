@@ -5,7 +5,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from shoal.api.schemas.common import Answer
+from shoal.api.schemas.common import Answer, RequestBody
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind
+from shoal.core.runs.why.codes import HealthCode
 
 
 class Live(Answer):
@@ -34,6 +36,10 @@ class Checks(BaseModel):
         description="Not ok if commands have been pending for longer than `pending_limit_s` (30 s) "
         "without a good reason."
     )
+    worker_groups: Check = Field(
+        default=Check(ok=True, detail="not known"),
+        description="Not ok if tasks wait for a worker group that has no workers.",
+    )
     masters: int
     workers: int
     paused_workers: int = Field(description="Workers that take no further tasks, see /cluster.")
@@ -49,6 +55,14 @@ class ClockDifference(BaseModel):
 
     clock: str = Field(description="Whose it is.")
     ahead_s: float = Field(description="Seconds ahead of the cluster's time; negative: behind.")
+
+
+class HealthFinding(BaseModel):
+    """One reason why the cluster is degraded."""
+
+    code: HealthCode = Field(description="What is wrong, for programs: docs/codes.md has them all.")
+    arguments: dict[str, str | int | float | None] = Field(description="What the text says it of.")
+    text: str = Field(description="In English, with the next step where there is one.")
 
 
 class QuarantinedOut(BaseModel):
@@ -69,6 +83,17 @@ class QuarantinedOut(BaseModel):
     is_skipped: bool = Field(
         description="Nothing tries it again by itself: what comes after it was worked with."
     )
+    retry_at: datetime | None = Field(
+        default=None, description="When a retry was requested that is not done yet."
+    )
+
+
+class QuarantinedRef(RequestBody):
+    """Which quarantined item, as lists show it."""
+
+    consumer: ItemConsumer
+    kind: ItemKind
+    item: str = Field(min_length=1, max_length=255, description="Its id, or its name.")
 
 
 class QuarantineOut(BaseModel):
@@ -93,8 +118,13 @@ class Health(Answer):
     )
     quarantine: QuarantineOut | None = Field(
         default=None,
-        description="What is quarantined, and why. Held items make the status degraded. Null: the "
-        "database cannot be asked.",
+        description="What is quarantined, and why. It makes the status degraded until it works "
+        "again or is discarded. Null: the database cannot be asked.",
+    )
+    findings: list[HealthFinding] = Field(
+        default=[],
+        description="Why the status is degraded; empty: it is ok. Others than administrators "
+        "see the codes alone.",
     )
     clock_differences: list[ClockDifference] = Field(
         default=[],

@@ -86,7 +86,7 @@ def remove(taker: Taker, project: Project = DEFAULT_PROJECT, data: Data = None) 
 
     with ShoalClient.connect(data) as client:
         client.delete_grant(project, taker)
-    say(f"project {project} lets the tasks of {_called(taker)} do nothing any more")
+    say(f"project {project} no longer lets the tasks of {_called(taker)} do anything")
 
 
 @group.command()
@@ -110,7 +110,7 @@ def files(
     with ShoalClient.connect(data) as client:
         if none:
             client.delete_resource_grant(project, taker)
-            say(f"project {project} shares no files with {_called(taker)} any more")
+            say(f"project {project} no longer shares files with {_called(taker)}")
             return
         stored = client.put_resource_grant(project, taker, {"paths": paths or []})
     if as_json:

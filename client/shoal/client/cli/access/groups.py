@@ -106,7 +106,7 @@ def remove_member(name: Name, member: Member, data: Data = None) -> None:
 
     with ShoalClient.connect(data) as client:
         client.delete_group_member(name, member)
-    say(f"{member} is not in the group {name} any more")
+    say(f"{member} is no longer in the group {name}")
 
 
 def _tell(found: "GroupOut", said: str, as_json: bool) -> None:

@@ -93,7 +93,7 @@ def remove(
     kind, name = _holder(project, user, group_name, service_account)
     with ShoalClient.connect(data) as client:
         client.delete_member(project, kind, name)
-    say(f"{name} has no role of its own in the project {project} any more")
+    say(f"{name} no longer has a role of its own in the project {project}")
 
 
 def _holder(

@@ -231,7 +231,7 @@ def _login(session: "Operations", url: str, days: int, ca: Path | None) -> "Save
 
 
 def _revoke(api: "Api", *, must: bool = False) -> None:
-    """Revoke the token of a login. One that is not accepted any more needs no more.
+    """Revoke the token of a login. One that is no longer accepted needs no more.
 
     Raises ApiUnreachable, and other errors, only if it ``must`` be done.
     """

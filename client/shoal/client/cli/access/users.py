@@ -212,7 +212,7 @@ def unlink(name: Name, data: Data = None) -> None:
         found = client.get_user(name)
         client.delete_identity(name)
     rest = "" if found["has_password"] else f": `shoal user reset-password {name}` gives a password"
-    say(f"user {found['name']} does not sign in at {found['issuer']} any more{rest}")
+    say(f"user {found['name']} no longer signs in at {found['issuer']}{rest}")
 
 
 def _state(user: "AccountOut") -> str:

@@ -1,4 +1,4 @@
-"""``shoal purge``: history that is not needed any more."""
+"""``shoal purge``: history that is no longer needed."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated

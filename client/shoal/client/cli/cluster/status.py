@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 
 _MOST_QUARANTINED = 10
 _DAMAGED = 5  # znodes that are shown
+# Findings that other lines show.
+_SHOWN_ELSEWHERE = frozenset(
+    {
+        "health.database",
+        "health.zookeeper",
+        "health.partitions",
+        "health.no_master",
+        "health.commands",
+        "health.master_database",
+        "health.quarantined",
+        "health.export_lag",
+    }
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -77,6 +90,9 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
         console.print()
         shown = grid.table(console.width, ("address", "up", "newest epoch", "group"))
         console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+    for finding in health.get("findings", []):
+        if finding["code"] not in _SHOWN_ELSEWHERE:
+            console.print(_check(False, harmless(finding["text"])), soft_wrap=True)
     for trouble in health.get("master_troubles", []):
         console.print(_check(False, trouble), soft_wrap=True)
     for master in cluster["masters"]:
@@ -132,6 +148,7 @@ def _failed_checks(health: "Health") -> "list[tuple[str, Check]]":
     found: list[tuple[str, Check | None]] = [
         ("partitions", checks.get("partitions")),
         ("commands", checks.get("commands")),
+        ("worker groups", checks.get("worker_groups")),
     ]
     return [(name, check) for name, check in found if check and not check["ok"]]
 
@@ -147,15 +164,14 @@ def _show_quarantined(cluster: "ClusterOut") -> None:
     if found:
         more = len(found) - _MOST_QUARANTINED
         text = (f"… and {more} more; " if more > 0 else "") + (
-            "`shoal status --json` shows all with their reasons; after an upgrade or a repair "
-            "`shoal recover INSTANCE` tries again at once"
+            "`shoal quarantine list` shows all with their reasons; after an upgrade or a repair "
+            "`shoal quarantine retry` or `shoal recover INSTANCE` tries again at once"
         )
         out().print(_check(False, text), soft_wrap=True)
 
 
 def _show_others_quarantined(health: "Health") -> None:
     """What alert servers and other consumers cannot work with."""
-    from rich.text import Text
 
     from shoal.client.cli.terminal.appearance import one_line
     from shoal.client.cli.terminal.output import out
@@ -169,11 +185,14 @@ def _show_others_quarantined(health: "Health") -> None:
         what = "was skipped" if one["is_skipped"] else "is quarantined"
         about = f"{one['consumer']}: {one['kind']} {one['item']}{home}"
         line = one_line(f"{about} {what}: {one['reason']}")
-        shown = Text(line, "yellow") if one["is_skipped"] else _check(False, line)
-        out().print(shown, soft_wrap=True)
-    if found["skipped"]:
-        line = f"{found['skipped']:,} items were skipped, the newest are listed"
-        out().print(Text(line, "yellow"), soft_wrap=True)
+        out().print(_check(False, line), soft_wrap=True)
+    if others or found["skipped"]:
+        skipped = f"{found['skipped']:,} items were skipped; " if found["skipped"] else ""
+        line = (
+            f"{skipped}`shoal quarantine list` shows all; `shoal quarantine retry` tries one "
+            "again, `shoal quarantine discard` forgets it"
+        )
+        out().print(_check(False, line), soft_wrap=True)
 
 
 def _check(ok: bool, text: str) -> "Text":
@@ -248,7 +267,7 @@ def _partitions(cluster: "ClusterOut") -> "TextTable":
     for part in cluster["partitions"]:
         grid.add(
             str(part["index"]),
-            part["owner"] or Text("nobody", "red"),
+            part["owner"] or Text("no owner", "red"),
             str(part["epoch"] or ""),
             _number(part["open_instances"]),
             _number(part["pending_commands"]),

@@ -127,7 +127,7 @@ def history_table(found: "list[HappenedOut]", now: datetime, width: int) -> "Tab
 def what_text(kind: str, data: Mapping[str, Any]) -> str:
     """Return what happened: ``RUNNING, worker w1``, ``STOP REFUSED: it has ended``."""
     if kind == "partition.takeover":
-        before = data.get("previous_owner") or "nobody"
+        before = data.get("previous_owner") or "no owner"
         return f"partition {data.get('partition')} from {before} to {data.get('owner')}"
     # Of states the newest one is enough; what has a column of its own is not said again.
     told = [" ".join(str(data[name]) for name in ("type", "state") if data.get(name))]

@@ -85,6 +85,9 @@ def apply(
         result = [{**answer, "dry_run": dry_run} for answer in answers]
         print_json({"workflows": result, "skipped": [str(path) for path in loaded.skipped]})
     else:
+        for answer in answers:
+            for warning in answer.get("warnings", []):
+                say(f"warning: {answer['project']}/{answer['name']}: {warning}")
         _conclude(plans, dry_run)
 
 

@@ -28,7 +28,7 @@ def files_of(local: Path, path: str) -> FolderFiles:
     """Return the files to upload. Raises BadParameter.
 
     A folder is taken with all that is in it. A link to a file is followed only within it: what lies
-    elsewhere would be made known by accident. Other links, and what is no file, are skipped.
+    elsewhere would be made known by accident. Other links, and what is not a file, are skipped.
     """
     if not local.is_dir():
         if not local.is_file():
@@ -72,7 +72,7 @@ def _kind(entry: Path) -> str:
         target = os.readlink(entry)
         if entry.is_dir():
             return f"a link to the folder {target}; upload that folder by itself"
-        return f"a link to {target}, {'no file' if entry.exists() else 'which does not exist'}"
+        return f"a link to {target}, {'not a file' if entry.exists() else 'which does not exist'}"
     for is_one, name in (
         (entry.is_fifo, "a pipe"),
         (entry.is_socket, "a socket"),

@@ -5,7 +5,6 @@ import secrets
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -29,12 +28,7 @@ class Loopback:
         self._server.take = self._take
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.server_close()
 
     @property

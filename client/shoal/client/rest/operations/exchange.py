@@ -24,6 +24,7 @@ CONNECT_TIMEOUT_S = 5.0
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
 # Before each attempt to reach an API that is being started; together about a minute.
 START_PAUSES_S = (0.2, 0.3, 0.5, 1.0, *(2.0,) * 29)
+LONGEST_RETRY_AFTER_S = 10.0  # after it, an error says more than a wait
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 #: Says which data folder a request is for; an API with another one refuses (421).
@@ -92,14 +93,20 @@ class ApiExchange:
     def steps(self, path: str, *, may_repeat: bool) -> Steps:
         """Yield what to do, get the answer or the error that it led to; return a good answer.
 
-        Raises ApiProblem, ApiUnreachable.
+        What the API has refused for now (429) is sent again after the time that it names, since it
+        has done nothing. Raises ApiProblem, ApiUnreachable.
         """
         pauses_s = [*(self.address.retry_pauses_s if may_repeat else ()), None]
         starting_s = list(self.address.start_pauses_s)
         jitter = random.uniform(0.8, 1.2)
+        refusals = len(self.address.retry_pauses_s)
         while pauses_s:
             try:
                 response = yield None
+                while refusals and (after_s := _retry_after_s(response)) is not None:
+                    refusals -= 1
+                    yield after_s * max(1.0, jitter)
+                    response = yield None
             except httpx.ConnectError as error:
                 if not self._reached and starting_s:  # nothing was sent, so nothing is repeated
                     self._say_that_it_starts()
@@ -136,7 +143,7 @@ class ApiExchange:
         try:
             return response.json()
         except ValueError as error:
-            detail = f"the answer of {self.url} is no JSON; is that the address of a Shoal API?"
+            detail = f"the answer of {self.url} is not JSON; is that the address of a Shoal API?"
             raise ApiProblem(response.status_code, "not-json", "No JSON", detail) from error
 
     def unreachable(self, error: httpx.TransportError) -> ApiUnreachable:
@@ -169,6 +176,14 @@ class ApiExchange:
                 "or name the folder of that API with --data"
             )
         return ApiProblem(status, kind, title, detail, errors)
+
+
+def _retry_after_s(response: httpx.Response) -> float | None:
+    """Return how long to wait after a refusal for now; None: it is none, or it takes too long."""
+    after = response.headers.get("retry-after", "")
+    if response.status_code != 429 or not after.isdecimal() or len(after) > 6:
+        return None
+    return float(after) if float(after) <= LONGEST_RETRY_AFTER_S else None
 
 
 def stream_timeout() -> httpx.Timeout:

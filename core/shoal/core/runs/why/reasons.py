@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.core.runs.states import TaskState, WorkflowState
 from shoal.core.runs.why.codes import Argument, Code, Said
 

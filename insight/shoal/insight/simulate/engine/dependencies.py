@@ -84,7 +84,7 @@ class SimulatedDependencies:
             self._waiting_for[name][task_instance_id] = None
 
     def judge(self, task_instance_id: int, now: datetime) -> tuple[Run, DependencyJudged] | None:
-        """Return what the runs mean for a task now; None: it does not wait any more."""
+        """Return what the runs mean for a task now; None: it no longer waits."""
         waiting = self._waiting.get(task_instance_id)
         if waiting is None:
             return None

@@ -11,7 +11,7 @@ from datetime import datetime
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.core.runs.commands import Command, CommandType
+from shoal.core.runs.commands import Command, CommandState, CommandType
 from shoal.core.runs.events import OF_WHOLE, Admitted, ChildChanged, Request, request_of
 from shoal.core.runs.quarantine import ItemKind
 from shoal.master.engine import messages
@@ -50,6 +50,8 @@ class RunRequests:
         for command in commands:
             start = started.get(_start_key(command) or "")
             if start is not None:
+                if start.state is CommandState.PENDING:
+                    continue  # it comes after the start
                 command = replace(command, instance_id=start.result_instance_id)
             try:
                 lines.setdefault(_line_of(command), []).append(command)

@@ -5,7 +5,8 @@ notification is only a hint. START and RERUN are carried out in batches, one tra
 instances, attempts and the commands' outcomes together, and the admission of those that must not
 overlap. The other commands are events for a run, decided by the engine, those for one run in the
 order in which they were accepted. They never wait behind starts, of which a master takes no more
-than it may hold; the rest stays pending until instances end.
+than it may hold; the rest stays pending until instances end. As soon as more starts are pending
+than it takes at once, or than it has room for, projects take turns (``capacity.py``).
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from shoal.core.runs.commands import Command, CommandType
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Run
+from shoal.master.services.commands.capacity import StartCapacity
 from shoal.master.services.commands.outcomes import CommandOutcomes
 from shoal.master.services.commands.requests import REQUESTS, RunRequests
 from shoal.master.services.commands.starts import Starts
@@ -26,6 +28,7 @@ CarryOut = Callable[[Command], Awaitable[None]]
 _CREATES = frozenset({CommandType.START, CommandType.RERUN})
 # A full master takes a start at every end, and is full again: it counts as full for so long.
 _FULL_FOR_S = 60.0
+_PAUSES_PER_READING = 4  # a backlog is read for a fifth of the time at most
 
 
 class Scanner(PeriodicService):
@@ -40,7 +43,12 @@ class Scanner(PeriodicService):
         settings = context.settings
         super().__init__(settings.scan_interval_s)
         self._database, self._engine = context.database, context.engine
-        self._batch_size, self._max_open = settings.scan_batch, settings.max_open_instances
+        self._batch_size = settings.scan_batch
+        self._capacity = StartCapacity(
+            self._engine.runs, settings.max_open_instances, context.is_served
+        )
+        self._next_in_turn = 0.0  # when pending starts may be read in turn again; of the loop
+        self._put_off: set[int] = set()  # partitions whose starts are read in turn then
         self._others = others or {}
         self._is_full = False  # starts may be pending until instances end
         self._full_s: float | None = None  # when it was last full; monotonic
@@ -70,17 +78,52 @@ class Scanner(PeriodicService):
         """There is room for another instance."""
         if self._is_full:
             self._is_full = False
-            self._notified |= self._engine.epochs.keys()
-            self._wakeup.notify()
+            self._notify_all(self._engine.epochs.keys())
+
+    async def _starts_in_turn(
+        self, partitions: Collection[int], quarantined: int
+    ) -> list[Command] | None:
+        """Return the starts to carry out now while many are pending, or there is little room.
+
+        None: too soon after the last time, since the whole backlog is read. It follows by itself.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if began < self._next_in_turn:
+            if not self._put_off:
+                loop.call_at(self._next_in_turn, self._notify_put_off)
+            self._put_off |= set(partitions)
+            return None
+        bad: list[UnreadableRow] = []
+        async with self._database.unit_of_work(read_only=True) as uow:
+            found = await uow.commands.starts_in_turn(
+                partitions, self._batch_size + quarantined, bad.append
+            )
+        self._next_in_turn = loop.time() + _PAUSES_PER_READING * (loop.time() - began)
+        for row in bad:
+            self._outcomes.quarantine(row.key, row.partition, row)
+        sound = {command.id for command in self._outcomes.sound([one for one, _ in found])}
+        found = [(one, project) for one, project in found if one.id in sound]
+        chosen = self._capacity.choose(found[: self._batch_size])
+        self._is_full = len(chosen) < min(len(found), self._batch_size)
+        if self._is_full:
+            self._full_s = time.monotonic()
+        return chosen
+
+    def _notify_put_off(self) -> None:
+        partitions, self._put_off = self._put_off, set()
+        self._notify_all(partitions)
+
+    def _notify_all(self, partitions: Collection[int]) -> None:
+        self._notified |= set(partitions)
+        self._wakeup.notify()
 
     async def scan(self, partitions: Collection[int]) -> None:
         """Carry out what is pending in ``partitions``, starts and others oldest first each."""
         seen: set[int] = set()
         while partitions:
-            most_starts = min(self._batch_size, self._max_open - len(self._engine.runs))
-            self._is_full = most_starts <= 0
-            if self._is_full:
-                self._full_s = time.monotonic()
+            has_room = self._capacity.has_room_for(self._batch_size)
+            most_starts = self._batch_size if has_room else 0
             # Quarantined commands stay pending and must not stand in the way of the others.
             quarantined = self._engine.quarantine.held(ItemKind.COMMAND) + len(
                 self._requests.waiting
@@ -94,11 +137,16 @@ class Scanner(PeriodicService):
                 starts, commands = await uow.commands.pending(partitions, *most, bad.append)
             for row in bad:
                 self._outcomes.quarantine(row.key, row.partition, row)
-            starts, commands = (
-                self._outcomes.sound(starts)[: max(0, most_starts)],
-                self._outcomes.sound(commands),
-            )
-            is_last = len(commands) < self._batch_size and not 0 < most_starts <= len(starts)
+            commands = self._outcomes.sound(commands)
+            starts = self._outcomes.sound(starts)
+            has_more = len(starts) >= self._batch_size
+            if not has_room or has_more:
+                in_turn = await self._starts_in_turn(partitions, quarantined)
+                starts = starts[: self._batch_size] if in_turn is None else in_turn
+                has_more = (
+                    has_more or self._is_full
+                )  # what has started may only wait, and not count
+            is_last = len(commands) < self._batch_size and not (has_more and starts)
             commands += starts
             if seen.issuperset(command.id for command in commands):
                 return  # nothing there, or nothing that could be settled now

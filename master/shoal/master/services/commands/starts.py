@@ -24,7 +24,7 @@ from shoal.core.definition.labels import inherited
 from shoal.core.definition.model import WorkflowSpec
 from shoal.core.definition.parameters import launch
 from shoal.core.errors import ShoalError
-from shoal.core.runs.commands import Command, CommandType
+from shoal.core.runs.commands import Command, CommandType, Parent
 from shoal.core.runs.events import Begun
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import NewInstance
@@ -86,6 +86,40 @@ class _Definitions:
         return {one: self._origins[one].version for one in workflow_ids}
 
 
+class _Families:
+    """What is known of the runs above new children, as one transaction sees them."""
+
+    def __init__(
+        self, stopping: Collection[int], descendants: Mapping[int, int], most: int
+    ) -> None:
+        self._stopping, self._most = stopping, most
+        self._descendants = Counter(descendants)  # by root
+
+    @classmethod
+    async def of(cls, uow: UnitOfWork, commands: Collection[Command], most: int) -> Self:
+        """Read what the starts of children among the commands need."""
+        parents = [c.parent for c in commands if c.parent is not None]
+        if not parents:
+            return cls((), {}, most)
+        above = {one for parent in parents for one in (*parent.ancestors, parent.instance_id)}
+        roots = {parent.root for parent in parents}
+        descendants = {root: await uow.admission.descendants(root, most) for root in roots}
+        return cls(await uow.admission.stopping(above), descendants, most)
+
+    def admit(self, parent: Parent) -> None:
+        """Count one more child. Raises _UnusableStart if it must not start."""
+        above = [*parent.ancestors, parent.instance_id]
+        if (stopping := next((one for one in above if one in self._stopping), None)) is not None:
+            raise _UnusableStart(f"instance {stopping}, which it would work for, is being stopped")
+        if self._descendants[parent.root] >= self._most:
+            raise _UnusableStart(
+                f"instance {parent.root} has {self._most:,} runs of sub-workflows, and no more are "
+                "allowed (max_descendants in [master]); does one of its workflows, directly or "
+                "not, run itself?"
+            )
+        self._descendants[parent.root] += 1
+
+
 class Starts:
     """Creates the instances of one master's partitions."""
 
@@ -93,6 +127,7 @@ class Starts:
         self._database, self._engine = context.database, context.engine
         self._clock, self._notify_owners = context.clock, context.notify_owners
         self._outcomes = outcomes
+        self._max_descendants = context.settings.max_descendants
 
     async def create(self, commands: list[Command]) -> None:
         """Create the instances of a batch, in as many transactions as that takes."""
@@ -177,12 +212,15 @@ class Starts:
         new: list[NewInstance] = []
         refused: dict[int, str] = {}
         tasks = 0
+        families = await _Families.of(uow, commands, self._max_descendants)
         above = await uow.labels.of({i for c in commands if (i := _labelled_by(c)) is not None})
         for command in commands:
             try:
                 labels = above.get(_labelled_by(command) or 0, {})
                 one = await self._new_instance(uow, definitions, command, labels)
                 tasks += await uow.workflows.size(one.workflow_id, one.version)
+                if command.parent is not None and not (new and tasks > _MOST_TASKS):
+                    families.admit(command.parent)
             except (Archived, NotFound, _UnusableStart, UnusableDefinition) as error:
                 refused[command.id] = str(error)
                 continue

@@ -7,7 +7,7 @@ An archive that is ahead of its database, as after the restore of an older one, 
 the instances that this database has never had.
 
 ``keep_archived_logs_days`` keeps them longer than the run: then they go by the age of the last one,
-since the database does not know any more when the run ended.
+since the database no longer knows when the run ended.
 """
 
 import asyncio

@@ -195,10 +195,13 @@ class Purger(Listener):
         """Purge what the rules say; return how many rows of each kind have gone."""
         job = PurgeWalk(self._retention.limits(self._clock()), dict(self._engine.epochs))
         await self._walk(job)
-        if HOME in job.epochs:
+        ours = [p for p, epoch in job.epochs.items() if self._engine.epoch_of(p) == epoch]
+        if ours:
             async with self._database.unit_of_work() as uow:
-                await self._fence(uow, job, [HOME])
-                await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
+                await self._fence(uow, job, ours)
+                await uow.backlogs.note_purge(ours, self._clock())
+                if HOME in ours:
+                    await uow.purges.forget(self._clock() - _KEEP_REQUESTS, _WINDOW)
                 await uow.commit()
         if job.gone:
             log.info("history purged", **job.gone)
@@ -257,6 +260,8 @@ class Purger(Listener):
             for (partition, _), rows in job.held.items():
                 held[partition] += rows
             await uow.purges.finish(purge_id, epochs, self._clock(), held)
+            if workflows is None and not job.is_rehearsal and request.asked.before is None:
+                await uow.backlogs.note_purge(list(epochs), self._clock())
             await uow.commit()
         self._tell_held(job)
         log.info("purge carried out", purge=purge_id, partitions=len(epochs), **job.gone)
@@ -385,7 +390,7 @@ class Purger(Listener):
     async def _going_instances(
         self, uow: UnitOfWork, job: PurgeWalk, ids: Collection[int]
     ) -> set[int]:
-        """Return which of these instances this purge removes, whoever owns their partitions."""
+        """Return which of these instances this purge removes, in all partitions."""
         if not ids or job.limits.instances is None:
             return set()
         verified = await self._verified(uow, job)
@@ -398,7 +403,7 @@ class Purger(Listener):
     async def _going_backfills(
         self, uow: UnitOfWork, job: PurgeWalk, ids: Collection[int]
     ) -> set[int]:
-        """Return which of these backfills this purge removes, whoever owns their partitions."""
+        """Return which of these backfills this purge removes, in all partitions."""
         if not ids or job.limits.backfills is None:
             return set()
         scope = ExpiryScope(None, job.workflows)

@@ -1,4 +1,4 @@
-"""Remove what is not needed any more of resources: uploads that broke off, and old versions.
+"""Remove what is no longer needed of resources: uploads that broke off, and old versions.
 
 The owner of partition 0 does it. The object goes before its row, so none is ever forgotten; should
 two masters do it at once, both remove the same.
@@ -67,7 +67,7 @@ class ResourceSweeper:
         for one in found:
             match = RESOURCES.names.fullmatch(one.object)
             if match is not None and match["owner"] is None:
-                continue  # named by an earlier version, without its cluster: it may be any's
+                continue  # named by version 0.1.0, without its cluster: it may belong to any
             if match is not None and match["owner"] != cluster_folder(uid):
                 gone.append(one.id)
                 foreign += 1

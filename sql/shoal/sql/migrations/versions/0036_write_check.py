@@ -1,13 +1,13 @@
 """Rows that are written to see whether the database stores anything
 
-Revision: 0036, after 0030. A table is added, without rows.
+Revision: 0036, after 0034. A table is added, without rows.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0036"
-down_revision = "0030"
+down_revision = "0034"
 branch_labels = None
 depends_on = None
 

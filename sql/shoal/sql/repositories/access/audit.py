@@ -41,7 +41,7 @@ _DELETED_TOGETHER = 500
 
 @dataclass(frozen=True)
 class AuditLink:
-    """A place in the chain; ``entry`` None: the entry is not there any more."""
+    """A place in the chain; ``entry`` None: the entry is no longer there."""
 
     position: int
     hash: str

@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, and_, delete, or_, select, update
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import Alert, AlertState, NewAlert
 from shoal.core.alerts.rules import Severity
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.events import Events, NewEvent
@@ -149,8 +149,8 @@ class Alerts:
         rows = await self._connection.rows(query.limit(limit))
         return readable(rows, _alert, "alert", on_unreadable)
 
-    async def put_off(self, alert_id: int, next_at: datetime) -> None:
-        """Look at an open alert again at ``next_at``; all else about it stays."""
+    async def put_off(self, alert_id: int, next_at: datetime | None) -> None:
+        """Look at an open alert again at ``next_at`` (None: never); all else about it stays."""
         await self._connection.execute(
             update(alert).where(_A.id == alert_id, IS_OPEN_ALERT).values(next_at=next_at)
         )
@@ -164,6 +164,23 @@ class Alerts:
             .where(_A.id == alert_id, IS_OPEN_ALERT)
             .values(next_at=next_at, steps=steps, silenced_by=silenced_by)
         )
+
+    async def wake(self, silences: Collection[int], now: datetime) -> int:
+        """Have alerts looked at now that wait for the end of a silence that there is no more.
+
+        ``silences``: those that there are. Returns how many alerts were woken.
+        """
+        waiting = select(_A.silenced_by).where(IS_OPEN_ALERT, _A.silenced_by.is_not(None))
+        rows = await self._connection.rows(waiting.where(_A.next_at > now).distinct())
+        woken = 0
+        for some in batched(sorted({row.silenced_by for row in rows} - set(silences)), _TOGETHER):
+            changed = await self._connection.execute(
+                update(alert)
+                .where(IS_OPEN_ALERT, _A.silenced_by.in_(some), _A.next_at > now)
+                .values(next_at=now)
+            )
+            woken += changed.rowcount
+        return woken
 
     async def note_told(self, delivery_id: int, at: datetime) -> None:
         """Store that a message about these alerts has left, unless an earlier one has."""
@@ -187,11 +204,16 @@ class Alerts:
         return await self.get(home, alert_id)
 
     async def prune(self, before: datetime, limit: int) -> int:
-        """Delete alerts from before ``before``, and their messages; return how many.
+        """Delete alerts that ended before ``before``, and their messages; return how many.
 
-        At most ``limit``.
+        At most ``limit``. Open alerts are kept: their ends are still to be told.
         """
-        old = select(_A.id).where(_A.at < before).order_by(_A.id)
+        old = (
+            select(_A.id)
+            .where(_A.at < before, _A.state != AlertState.OPEN)
+            .where(or_(_A.resolved_at.is_(None), _A.resolved_at < before))
+            .order_by(_A.id)
+        )
         ids = [row.id for row in await self._connection.rows(old.limit(limit))]
         for some in batched(ids, _TOGETHER):
             await self._connection.execute(

@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, select, update
 
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import AlertCondition
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import alert_condition, alert_member, project
@@ -51,9 +51,18 @@ class AlertConditions:
         await self._events.add([_event(one, True, at) for one in conditions])
 
     async def end(
-        self, conditions: Collection[AlertCondition], at: datetime, *, is_told: bool = True
+        self,
+        conditions: Collection[AlertCondition],
+        at: datetime,
+        *,
+        is_told: bool = True,
+        is_event: bool = True,
     ) -> None:
-        """Remove conditions that hold no more; not ``is_told``: nobody looks any more."""
+        """Remove conditions that hold no more.
+
+        Not ``is_told``: their alerts end without a message. Not ``is_event``: their rule is gone,
+        and their alerts stay as they are.
+        """
         homes = await self._homes({one.project for one in conditions})
         for one in conditions:
             await self._connection.execute(
@@ -63,8 +72,8 @@ class AlertConditions:
                     _C.subject == one.subject,
                 )
             )
-        if is_told:
-            await self._events.add([_event(one, False, at) for one in conditions])
+        if is_event:
+            await self._events.add([_event(one, False, at, is_told) for one in conditions])
 
     async def _homes(self, names: Collection[str]) -> dict[str, int]:
         rows = await self._connection.rows(
@@ -93,8 +102,8 @@ class AlertConditions:
         await self._connection.execute(delete(alert_member).where(_M.gone_at < before))
 
 
-def _event(one: AlertCondition, holds: bool, at: datetime) -> NewEvent:
-    data = {
+def _event(one: AlertCondition, holds: bool, at: datetime, is_told: bool = True) -> NewEvent:
+    data: dict[str, object] = {
         "rule": one.rule,
         "trigger": one.trigger,
         "workflow": one.workflow,
@@ -102,4 +111,6 @@ def _event(one: AlertCondition, holds: bool, at: datetime) -> NewEvent:
         "holds": holds,
         "reason": one.reason or None,
     }
+    if not is_told:
+        data["is_told"] = False
     return NewEvent(at, EventKind.ALERT_CONDITION, one.project, data)

@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, and_, insert, select, update
 
 from shoal.core.alerts.records import AlertDelivery, DeliveryKind, DeliveryState, NewDelivery, Try
 from shoal.core.alerts.shares import share_of
-from shoal.core.runs.filters import EventKind
+from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.events import Events, NewEvent
@@ -39,6 +39,8 @@ class Deliveries:
 
     async def collect(self, wanted: Sequence[NewDelivery], now: datetime) -> None:
         """Store messages; one that was never tried takes up what belongs to the same place.
+
+        The earlier time of both counts.
 
         Those that are held up here have to be of projects that there are.
         """
@@ -78,6 +80,12 @@ class Deliveries:
                     .returning(_D.id)
                 )
                 number = made[0].id
+            else:  # a message that waits for the end of quiet hours delays none that does not
+                await self._connection.execute(
+                    update(alert_delivery)
+                    .where(_D.id == number, _D.due_at > one.due_at)
+                    .values(due_at=one.due_at)
+                )
             for some in batched(one.alerts, _TOGETHER):
                 mentions = [{"alert_id": about, "delivery_id": number} for about in some]
                 await self._connection.insert_new(
@@ -108,7 +116,7 @@ class Deliveries:
         return readable(rows, _delivery, "alert delivery", on_unreadable)
 
     async def claim(self, delivery_id: int) -> bool:
-        """Take a message for sending; False: it is not to be sent any more, or not now."""
+        """Take a message for sending; False: it is no longer to be sent, or not now."""
         changed = await self._connection.execute(
             update(alert_delivery)
             .where(_D.id == delivery_id, _D.state == _S.PENDING)
@@ -147,6 +155,22 @@ class Deliveries:
         await self._connection.insert_new(
             alert_try, ["delivery_id", "number"], {"delivery_id": delivery_id, **vars(one)}
         )
+
+    async def send_again(self, delivery_id: int, now: datetime) -> bool:
+        """Have a message sent again that has failed or was sent; False: it is no such message.
+
+        Never the first write of a transaction: see ``EventTail``.
+        """
+        changed = await self._connection.execute(
+            update(alert_delivery)
+            .where(_D.id == delivery_id, _D.state.in_([_S.FAILED, _S.SENT]))
+            .values(state=_S.PENDING, due_at=now)
+        )
+        row = await self._connection.first(_deliveries().where(_D.id == delivery_id))
+        if changed.rowcount and row is not None:
+            data = {"delivery_id": delivery_id, "channel": row.channel, "state": _S.PENDING}
+            await self._events.add([NewEvent(now, EventKind.ALERT_DELIVERY, row.project, data)])
+        return changed.rowcount == 1
 
     async def take_back(self, share: int, now: datetime) -> int:
         """Have those sent again that a server had begun to send when it died; return how many."""

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Row, Text, select, type_coerce
+from sqlalchemy import ColumnElement, Row, Text, select, tuple_, type_coerce
 
 from shoal.core.access.authorization import Visible
 from shoal.core.logic.dependency_graph import Linked
 from shoal.core.logic.dependency_rules import WorkflowName
-from shoal.core.logic.references import WorkflowReference, links, references
+from shoal.core.logic.references import Name, WorkflowReference, cycle, links, references, runs
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.schema.tables import project, workflow, workflow_version
 from shoal.sql.statements.rows import leave_out, readable
 
+_DEEPEST = 20  # levels of sub-workflows; deeper ones do not start
+_MOST_NAMED = 1_000  # workflows that are searched for a way back
 _TOGETHER = 200  # definitions that are read by one statement
 
 _NEWEST = (
@@ -123,6 +125,26 @@ class References:
             if name not in known:
                 hidden.update({(one.named.project, one.named.workflow) for one in linked.links})
         return Network(known, ids, hidden)
+
+    async def cycle(self, home: str, spec: Mapping[str, Any], visible: Visible) -> list[Name]:
+        """Return how a workflow runs itself, directly or through visible others; empty: never.
+
+        ``spec``: its definition, which need not be published. See ``references.cycle``.
+        """
+        start = (home, str(spec["name"]))
+        named = {start: runs(references(home, spec))}
+        for _ in range(_DEEPEST):
+            missing = {one for names in named.values() for one in names} - named.keys()
+            if not missing or len(named) > _MOST_NAMED:
+                break
+            named.update((one, []) for one in missing)
+            for some in batched(sorted(missing), _TOGETHER):
+                is_meant = tuple_(project.c.name, workflow.c.name).in_(some)
+                rows = await self._connection.rows(_NEWEST.where(is_meant))
+                for row, found in readable(rows, _names, "workflow", leave_out, key="name"):
+                    if visible is None or row.project_id in visible:
+                        named[row.project, row.name] = runs(found)
+        return cycle(start, named)
 
     async def zones(self, workflow_ids: Collection[int]) -> dict[int, str]:
         """Return the zones of workflows."""

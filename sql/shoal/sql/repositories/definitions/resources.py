@@ -329,7 +329,7 @@ class Resources:
         found: datetime | None = None if row is None else row.at
         return found
 
-    # -- what is not needed any more ------------------------------------------------------------
+    # -- what is no longer needed ------------------------------------------------------------
 
     async def unneeded(
         self,

@@ -14,8 +14,7 @@ from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import Missed, ScheduleSpec, WorkflowSpec
-from shoal.core.runs.filters import EventKind
-from shoal.core.runs.records import StoredSchedule
+from shoal.core.runs.records import EventKind, StoredSchedule
 from shoal.core.schedule.fire_times import GRACE, Timetable
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PartitionsMissing, StaleRow

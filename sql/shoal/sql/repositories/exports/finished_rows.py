@@ -48,7 +48,7 @@ class ChangedRows:
 
 
 class FinishedRows:
-    """Attempts, instances, plans, commands and takeovers that will not change any more.
+    """Attempts, instances, plans, commands and takeovers that will no longer change.
 
     But for what is forced, or run again, later: that has an event, and is read once more.
     """

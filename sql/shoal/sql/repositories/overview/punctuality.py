@@ -41,18 +41,25 @@ class Punctuality:
         return await self._connection.first(query.limit(1)) is not None
 
     async def begins(self, workflow_id: int, limit: int) -> list[WatchedRun]:
-        """Return the last runs that have begun, the latest logical time first."""
+        """Return the last runs that have begun, without backfills.
+
+        The one with the latest logical time comes first.
+        """
         query = select(_I.logical_time, _I.started_at.label("at")).where(
-            _I.workflow_id == workflow_id, _I.started_at.is_not(None)
+            _I.workflow_id == workflow_id, _I.started_at.is_not(None), _I.backfill_id.is_(None)
         )
         return await self._past(query, limit)
 
     async def ends(self, workflow_id: int, limit: int) -> list[WatchedRun]:
-        """Return the last runs that have succeeded, the latest logical time first."""
+        """Return the last runs that have succeeded, without backfills.
+
+        The one with the latest logical time comes first.
+        """
         query = select(_I.logical_time, _I.finished_at.label("at")).where(
             _I.workflow_id == workflow_id,
             _I.state == WorkflowState.SUCCEEDED,
             _I.finished_at.is_not(None),
+            _I.backfill_id.is_(None),
         )
         return await self._past(query, limit)
 

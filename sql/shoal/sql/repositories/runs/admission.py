@@ -189,6 +189,22 @@ class AdmissionRepository:
             found.update({row.id: (row.workflow_id, row.partition) for row in rows})
         return found
 
+    async def stopping(self, instance_ids: Collection[int]) -> set[int]:
+        """Return those of the instances that are being stopped, or were."""
+        found: set[int] = set()
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            query = select(_OF.id).where(
+                _OF.id.in_(chunk), _OF.state.in_([WorkflowState.STOPPING, WorkflowState.STOPPED])
+            )
+            found.update(row.id for row in await self._connection.rows(query))
+        return found
+
+    async def descendants(self, root_id: int, most: int) -> int:
+        """Return how many instances descend from one, at most ``most``."""
+        some = select(_OF.id).where(_OF.root_id == root_id).limit(most).subquery()
+        count: int = await self._connection.scalar(select(func.count()).select_from(some))
+        return count
+
     async def partitions_of(self, instance_ids: Collection[int]) -> dict[int, int]:
         """Return the partitions of instances by id."""
         found: dict[int, int] = {}

@@ -27,7 +27,7 @@ from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
-from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command
+from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command, project, workflow
 from shoal.sql.statements.json_columns import (
     check_texts,
     parent_json,
@@ -63,8 +63,38 @@ def _oldest(kind: ColumnElement[bool], number: str, limit: str) -> Select[Any]:
     return select(found.subquery())
 
 
+def _in_turn() -> Select[Any]:
+    """Return the query for pending starts, the oldest of each project before the next ones."""
+    c = command.c
+    ranked = (
+        select(
+            c.id,
+            project.c.name.label("project"),
+            func.row_number()
+            .over(partition_by=workflow.c.project_id, order_by=c.id)
+            .label("place"),
+        )
+        .join(workflow, workflow.c.id == c.workflow_id)
+        .join(project, project.c.id == workflow.c.project_id)
+        .where(IS_PENDING, IS_START, Among(c.partition, numbers("among")))
+        .subquery()
+    )
+    first = select(ranked).order_by(ranked.c.place, ranked.c.id).limit(bindparam("most")).subquery()
+    return (
+        select(command, first.c.project)
+        .join(first, first.c.id == command.c.id)
+        .order_by(first.c.place, first.c.id)
+    )
+
+
+_IN_TURN = _in_turn()
+_IS_CHILD_START = command.c.type == CommandType.START
+# Starts of children and requests are read apart: whatever is asked of a run, a stop above all, does
+# not stand in line behind the children that it is about to get.
 _PENDING = union_all(
-    _oldest(IS_START, "0", "most_starts"), _oldest(IS_NO_START, "1", "most_others")
+    _oldest(IS_START, "0", "most_starts"),
+    _oldest(IS_NO_START & ~_IS_CHILD_START, "1", "most_others"),
+    _oldest(IS_NO_START & _IS_CHILD_START, "1", "most_others"),
 )
 
 _Outcome = tuple[int, int | None, str | None]  # command id, result instance id, reason
@@ -156,7 +186,8 @@ class Commands:
     ) -> tuple[list[Command], list[Command]]:
         """Return the oldest pending commands of these partitions: starts, and all others.
 
-        Starts make an instance; those that a sub-workflow waits for are among the others.
+        Starts make an instance; those of sub-workflows are among the others: at most
+        ``most_others`` of them, beside as many requests.
         ``on_unreadable`` gets those that count as read and are in neither list.
         """
         values = {"most_starts": most_starts, "most_others": most_others}
@@ -165,6 +196,23 @@ class Commands:
         for row in sorted(rows, key=attrgetter("id")):
             found[row.is_other].extend(readable([row], _command, "command", on_unreadable))
         return found
+
+    async def starts_in_turn(
+        self,
+        partitions: Collection[int],
+        limit: int,
+        on_unreadable: OnUnreadable = refuse,
+    ) -> list[tuple[Command, str]]:
+        """Return pending starts with their projects: of each its oldest, then its next one, ….
+
+        It reads all that are pending: for a backlog, and not at every turn.
+        """
+        rows = await self._connection.fetch(_IN_TURN, {"among": sorted(partitions), "most": limit})
+        return [
+            (one, row.project)
+            for row in rows
+            for one in readable([row], _command, "command", on_unreadable)
+        ]
 
     async def starts(self, partitions: Collection[int], limit: int) -> list[Command]:
         """Return the starts among ``pending``."""
@@ -214,7 +262,7 @@ class Commands:
     async def done(self, command_id: int, instance_id: int | None, at: datetime) -> None:
         """Mark a command as carried out; without an instance if it is about a backfill.
 
-        Raises StaleRow if it is not pending any more.
+        Raises StaleRow if it is no longer pending.
         """
         await self.done_many([(command_id, instance_id)], at)
 
@@ -223,7 +271,7 @@ class Commands:
         await self._settle(CommandState.DONE, [(one, result, None) for one, result in outcomes], at)
 
     async def refuse(self, command_id: int, reason: str, at: datetime) -> None:
-        """Mark a command as refused. Raises StaleRow if it is not pending any more."""
+        """Mark a command as refused. Raises StaleRow if it is no longer pending."""
         await self.refuse_many([(command_id, reason)], at)
 
     async def refuse_many(self, outcomes: Sequence[tuple[int, str]], at: datetime) -> None:

@@ -160,6 +160,7 @@ def _instance_values(new: NewInstance, run: Run, stored: StoredPlan) -> dict[str
         "startup": dict(new.startup) or None,
         "selection": selection_json(new.selection),
         "parent": parent_json(new.parent),
+        "root_id": None if new.parent is None else new.parent.root,
         "parent_task_id": None if new.parent is None else new.parent.task_instance_id,
     }
 

@@ -1,4 +1,4 @@
-"""Which rows are not needed any more, and their deletion.
+"""Which rows are no longer needed, and their deletion.
 
 Rows are read in windows along their ids, so a reading costs the same however long the history is,
 and a deletion gets the rows by their ids. Every deletion tests its conditions once more, on rows

@@ -6,9 +6,11 @@ from datetime import datetime
 from sqlalchemy import Row, and_, delete, func, insert, select, update
 
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.core.untrusted import read_count
 from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import NotFound
 from shoal.sql.schema.tables import quarantine
-from shoal.sql.statements.rows import enough, record_of
+from shoal.sql.statements.rows import enough, leave_out, readable, record_of
 
 MOST_SKIPPED = 1_000
 """Skipped items of a consumer and kind that are kept."""
@@ -40,6 +42,7 @@ class QuarantinedItems:
                 tries=_Q.tries + one.tries,
                 last_at=at,
                 is_skipped=one.is_skipped,
+                retry_at=None,
             )
         )
         if changed.rowcount == 0:
@@ -56,6 +59,45 @@ class QuarantinedItems:
                 delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
             )
 
+    async def request_retry(
+        self, kind: ItemKind, item: str, consumer: ItemConsumer, at: datetime
+    ) -> None:
+        """Have the consumer try an item again. Raises NotFound."""
+        changed = await self._connection.execute(
+            update(quarantine)
+            .where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
+            .values(retry_at=at)
+        )
+        if changed.rowcount == 0:
+            raise NotFound("quarantined item", f"{consumer}/{kind}/{item}")
+
+    async def requested(
+        self,
+        consumer: ItemConsumer,
+        kinds: Collection[ItemKind],
+        partitions: Collection[int] | None = None,
+        limit: int = 100,
+    ) -> _Items:
+        """Return items of these kinds whose retry was requested, the first request first.
+
+        ``partitions``: only items of these; None: of any or none.
+        """
+        query = select(quarantine).where(
+            _Q.consumer == consumer, _Q.kind.in_(sorted(kinds)), _Q.retry_at.is_not(None)
+        )
+        if partitions is not None:
+            query = query.where(_Q.partition.in_(sorted(partitions)))
+        rows = await self._connection.rows(query.order_by(_Q.retry_at, _Q.item).limit(limit))
+        return readable(rows, _item, "quarantine", leave_out, key="item")
+
+    async def discard(self, kind: ItemKind, item: str, consumer: ItemConsumer) -> None:
+        """Forget an item. Raises NotFound."""
+        gone = await self._connection.execute(
+            delete(quarantine).where(_Q.consumer == consumer, _Q.kind == kind, _Q.item == item)
+        )
+        if gone.rowcount == 0:
+            raise NotFound("quarantined item", f"{consumer}/{kind}/{item}")
+
     async def clear(self, partitions: Collection[int]) -> set[int]:
         """Forget everything of these partitions: their new owner tries again.
 
@@ -68,7 +110,7 @@ class QuarantinedItems:
             )
         )
         await self._connection.execute(delete(quarantine).where(mine))
-        return {int(row.item) for row in rows}
+        return {number for row in rows if (number := read_count(row.item)) is not None}
 
     async def count(self, consumer: ItemConsumer = ItemConsumer.MASTERS) -> int:
         """Return how much of a consumer is quarantined."""
@@ -90,12 +132,22 @@ class QuarantinedItems:
         rows = await self._connection.rows(query)
         return {(row.consumer, bool(row.is_skipped)): row.total for row in rows}
 
-    async def list(self, limit: int = 100, consumer: ItemConsumer | None = None) -> _Items:
+    async def list(
+        self,
+        limit: int = 100,
+        consumer: ItemConsumer | None = None,
+        kind: ItemKind | None = None,
+        project: str | None = None,
+    ) -> _Items:
         """Return what is quarantined, the newest first; of all consumers without ``consumer``."""
         at = func.coalesce(_Q.last_at, _Q.since)
         query = select(quarantine).order_by(at.desc(), _Q.item)
         if consumer is not None:
             query = query.where(_Q.consumer == consumer)
+        if kind is not None:
+            query = query.where(_Q.kind == kind)
+        if project is not None:
+            query = query.where(_Q.project == project)
         return await enough(
             lambda most: self._connection.rows(query.limit(most)),
             _item,

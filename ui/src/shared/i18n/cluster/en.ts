@@ -39,6 +39,19 @@ export const clusterEn = {
   'cluster.ownerBefore': 'Previous owner',
   'cluster.epoch': 'Epoch',
   'cluster.noTakeovers': 'No partition has changed its owner yet.',
+  'cluster.quarantine.text': 'Items that a master or an alert server cannot process. Held items are tried again automatically. Skipped items are not.',
+  'cluster.quarantine.none': 'Nothing is quarantined',
+  'cluster.quarantine.item': 'Item',
+  'cluster.quarantine.last': 'Last failure',
+  'cluster.quarantine.held': 'held',
+  'cluster.quarantine.skipped': 'skipped',
+  'cluster.quarantine.waits': 'retry requested',
+  'cluster.quarantine.retry': 'Retry',
+  'cluster.quarantine.retried': 'Retry of {{item}} requested',
+  'cluster.quarantine.discard': 'Discard',
+  'cluster.quarantine.discarded': '{{item}} discarded',
+  'cluster.quarantine.discard.ask': 'Discard {{item}}?',
+  'cluster.quarantine.discard.text': 'Its event sends no notification, and its alert no further reminders.',
 } as const
 
 export type ClusterKey = keyof typeof clusterEn

@@ -178,7 +178,7 @@ def _json(text: str, start: int, number: int) -> tuple[list[tuple[str, object]],
 
 
 def _refuse_constant(text: str) -> object:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -86,7 +86,7 @@ class FlinkClient:
         """Return the version of Flink. Raises WorkFailed if something else answers, too."""
         found = (await self._ask("GET", "/config")).get("flink-version")
         if not found:
-            text = "what answers there is no Flink: is this the port of its REST API?"
+            text = "what answers there is not Flink: is this the port of its REST API?"
             raise WorkFailed(f"{self.where}: {text}", permanent=True)
         return str(found)
 

@@ -114,7 +114,7 @@ class FlinkParams(TaskParams):
     def _of_the_job_alone(cls, conf: dict[str, str]) -> dict[str, str]:
         for key in conf:
             if not _KEY.fullmatch(key):
-                raise ValueError(f"{key!r} is no Flink setting")
+                raise ValueError(f"{key!r} is not a Flink setting")
             if key in FIELDS:
                 raise ValueError(f"{key}: use the field {FIELDS[key]!r}")
             if not ALLOWED.fullmatch(key):

@@ -50,7 +50,7 @@ class HttpAnswer:
             raise Unusable("the body is JSON with more levels than can be read") from None
         except ValueError as error:
             place = f": {error}" if isinstance(error, json.JSONDecodeError) else ""
-            raise Unusable(f"the body is no JSON{place}") from None
+            raise Unusable(f"the body is not JSON{place}") from None
 
     @property
     def _charset(self) -> str:

@@ -23,7 +23,7 @@ Step = str | int | None  # a member's name, a place in a list, all of them
 def parse(path: str) -> tuple[Step, ...]:
     """Return the steps of a path. Raises ValueError."""
     if not path.startswith("$"):
-        raise ValueError(f"{path!r} is no JSON path: expected one such as $.job.id")
+        raise ValueError(f"{path!r} is not a JSON path: expected one such as $.job.id")
     if len(path) > _LONGEST:
         raise ValueError(f"a JSON path has at most {_LONGEST} characters")
     steps: list[Step] = []
@@ -32,8 +32,8 @@ def parse(path: str) -> tuple[Step, ...]:
         found = _STEP.match(path, position)
         if found is None:
             raise ValueError(
-                f"{path!r} is no JSON path: {path[position:]!r} is neither .name, nor a place such "
-                'as [0], nor [*], nor ["odd name"]'
+                f"{path!r} is not a JSON path: {path[position:]!r} is neither .name, nor a place "
+                'such as [0], nor [*], nor ["odd name"]'
             )
         steps.append(_step(found))
         position = found.end()

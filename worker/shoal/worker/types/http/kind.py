@@ -71,7 +71,7 @@ def _web_url(text: str) -> str:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise ValueError(f"is no URL: {error}") from None
+        raise ValueError(f"is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise ValueError("expected a URL such as https://api.example.org/v1/jobs")
     if "@" in parts.netloc:

@@ -59,7 +59,7 @@ def led_to(request: HttpRequest, target: str, *, method: str | None = None) -> H
     try:
         url = request.url.join(target)
     except (httpx.InvalidURL, ValueError, UnicodeError):
-        raise WorkFailed("the answer leads to what is no URL", permanent=True) from None
+        raise WorkFailed("the answer leads to what is not a URL", permanent=True) from None
     if url.scheme not in ("http", "https") or not url.host:
         raise WorkFailed("the answer leads to no http or https URL", permanent=True)
     if request.url.scheme == "https" and url.scheme != "https":

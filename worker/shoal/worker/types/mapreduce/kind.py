@@ -69,7 +69,7 @@ class MapReduceParams(TaskParams):
     def _not_ours(cls, conf: dict[str, str]) -> dict[str, str]:
         for key, value in conf.items():
             if not _KEY.fullmatch(key):
-                raise ValueError(f"{key!r} is no Hadoop setting")
+                raise ValueError(f"{key!r} is not a Hadoop setting")
             if key in OURS:
                 raise ValueError(f"{key} cannot be set: {OURS[key]}")
             if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", value):

@@ -223,7 +223,7 @@ class Same(_Check):
 
     def described(self) -> str:
         """See _Check."""
-        return f"{' '.join(self.measure.split())[:60]} is that of {self.table}"
+        return f"{' '.join(self.measure.split())[:60]} equals its value in {self.table}"
 
 
 Check = Annotated[

@@ -138,7 +138,7 @@ class SparkParams(TaskParams):
     def _only_harmless_settings(cls, conf: dict[str, str]) -> dict[str, str]:
         for key in conf:
             if not _CONF_KEY.fullmatch(key):
-                raise ValueError(f"{key!r} is no Spark setting: expected spark.…")
+                raise ValueError(f"{key!r} is not a Spark setting: expected spark.…")
             if key in FIELDS:
                 raise ValueError(f"{key}: use the field {FIELDS[key]!r}")
             if DENIED.fullmatch(key):

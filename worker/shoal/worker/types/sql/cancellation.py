@@ -2,7 +2,6 @@
 
 import threading
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from shoal.worker.types.child.work import Work
@@ -27,12 +26,7 @@ class Canceller:
         self._work.on_cancel(thread.start)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._left.set()
 
     def _cancel(self) -> None:

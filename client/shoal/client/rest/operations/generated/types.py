@@ -248,6 +248,7 @@ class Checks(TypedDict):
     zookeeper: Check
     partitions: Check
     commands: Check
+    worker_groups: NotRequired[Check]
     masters: int
     workers: int
     paused_workers: int
@@ -859,6 +860,36 @@ class HappenedOut(TypedDict):
     data: dict[str, Any]
 
 
+HealthCode: TypeAlias = Literal[
+    "health.database",
+    "health.zookeeper",
+    "health.partitions",
+    "health.no_master",
+    "health.no_worker",
+    "health.master_database",
+    "health.fenced",
+    "health.commands",
+    "health.worker_groups",
+    "health.queued",
+    "health.quarantined",
+    "health.skipped",
+    "health.alerts_lag",
+    "health.export_lag",
+    "health.purge_age",
+    "health.loop_lag",
+]
+
+
+class HealthFinding(TypedDict):
+    """
+    One reason why the cluster is degraded.
+    """
+
+    code: HealthCode
+    arguments: dict[str, str | int | float | None]
+    text: str
+
+
 class HistoryExportOut(TypedDict):
     """
     The export of the history, for which the purge waits.
@@ -929,6 +960,24 @@ class InstanceCounts(TypedDict):
 
     total: CountOut
     states: dict[str, CountOut]
+
+
+ItemConsumer: TypeAlias = Literal["masters", "alerts"]
+
+
+ItemKind: TypeAlias = Literal[
+    "instance",
+    "command",
+    "schedule",
+    "backfill",
+    "concurrency group",
+    "event",
+    "message",
+    "alert",
+    "workflow",
+    "condition",
+    "cluster",
+]
 
 
 class ItemProblem(TypedDict):
@@ -1206,6 +1255,7 @@ Permission: TypeAlias = Literal[
     "connection.edit",
     "project.manage",
     "cluster.read",
+    "cluster.operate",
     "project.create",
     "history.purge",
     "environment.edit",
@@ -1410,6 +1460,17 @@ class QuarantinedOut(TypedDict):
     since: str
     last_at: str
     is_skipped: bool
+    retry_at: NotRequired[str | None]
+
+
+class QuarantinedRef(TypedDict):
+    """
+    Which quarantined item, as lists show it.
+    """
+
+    consumer: ItemConsumer
+    kind: ItemKind
+    item: str
 
 
 class QueueEntryOut(TypedDict):
@@ -2582,6 +2643,11 @@ class PurgePage(TypedDict):
     next: NotRequired[str | None]
 
 
+class QuarantinedPage(TypedDict):
+    items: list[QuarantinedOut]
+    next: NotRequired[str | None]
+
+
 class QueueEntryPage(TypedDict):
     items: list[QueueEntryOut]
     next: NotRequired[str | None]
@@ -3586,6 +3652,7 @@ class PublishOut(TypedDict):
     dry_run: bool
     digest: str
     diff: list[ChangeOut]
+    warnings: NotRequired[list[str]]
 
 
 class QuarantineOut(TypedDict):
@@ -4237,6 +4304,7 @@ class Health(TypedDict):
     version: str
     master_troubles: NotRequired[list[str]]
     quarantine: NotRequired[QuarantineOut | None]
+    findings: NotRequired[list[HealthFinding]]
     clock_differences: NotRequired[list[ClockDifference]]
 
 

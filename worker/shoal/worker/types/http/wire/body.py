@@ -8,7 +8,6 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 _PIECE = 1 << 16  # bytes
@@ -94,12 +93,7 @@ class BodyFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def add(self, data: bytes) -> None:

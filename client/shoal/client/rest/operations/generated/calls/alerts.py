@@ -79,7 +79,7 @@ def delete_alert_rule(
 def end_alert_silence(project: str, silence_id: int) -> Call[None]:
     """End a silence.
 
-    Alerts that are still open send notifications when the silence would have ended.
+    Alerts that are still open send their notifications at once.
     """
     return Call("DELETE", f"/projects/{part(str(project))}/alert-silences/{part(str(silence_id))}")
 

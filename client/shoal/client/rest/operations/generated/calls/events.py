@@ -28,7 +28,7 @@ def follow_events(
 
     What happens, as it is committed.
 
-    `reset` says that some events are not kept any more: read the present state anew. Events are
+    `reset` says that some events are no longer kept: read the present state anew. Events are
     `instance.state`, `instance.overdue`, `instance.late`, `instance.labels`, `task.state`,
     `task.overdue`, `task.detail` (something about an attempt but its state), `backfill.state`,
     `schedule.state`, `alert.state`, `alert.delivery`, `alert.condition` (what a rule watches) and

@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from shoal.client.rest.operations.generated import types
 
 
+def discard_quarantined_item(body: types.QuarantinedRef) -> Call[None]:
+    """Discard a quarantined item.
+
+    Forget an item. An alert that is discarded sends no further reminders.
+
+    Items of masters are what keeps a run, schedule or command from its work, and cannot be
+    discarded.
+    """
+    return Call("POST", "/quarantine-discards", body=body)
+
+
 def get_health() -> Call[types.Health]:
     """State of the cluster.
 
@@ -39,3 +50,38 @@ def get_readiness() -> Call[types.Health]:
     all partitions.
     """
     return Call("GET", "/health/ready")
+
+
+def list_quarantined_items(
+    *,
+    consumer: types.ItemConsumer | None = None,
+    kind: types.ItemKind | None = None,
+    project: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[types.QuarantinedPage]:
+    """List quarantined items.
+
+    What is quarantined, with the reasons; the item that failed last comes first.
+    """
+    return Call(
+        "GET",
+        "/quarantine",
+        query={
+            "consumer": consumer,
+            "kind": kind,
+            "project": project,
+            "limit": limit,
+            "cursor": cursor,
+        },
+    )
+
+
+def retry_quarantined_item(body: types.QuarantinedRef) -> Call[types.QuarantinedOut]:
+    """Try a quarantined item again.
+
+    Request a retry. The item leaves the list when it works, or stays with the new reason.
+
+    A skipped event becomes the alerts that it would have become then. A message is sent again.
+    """
+    return Call("POST", "/quarantine-retries", body=body)

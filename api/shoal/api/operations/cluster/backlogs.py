@@ -1,0 +1,140 @@
+"""What lags behind in a cluster whose parts all answer: queue, alerts, export, purge, event loops.
+
+Each has a limit in the settings of the API; 0 switches it off.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from shoal.api.operations.cluster.health import ANSWER_S
+from shoal.api.operations.cluster.view import ClusterView
+from shoal.api.schemas.platform.health import HealthFinding
+from shoal.api.settings import ApiSettings
+from shoal.api.web.store import Store
+from shoal.core.errors import ShoalError
+from shoal.core.runs.why.codes import HealthCode
+from shoal.sql.repositories.exports.verified_history import Verified
+from shoal.sql.repositories.upkeep.backlogs import QueuedTask
+
+_LONGEST_REASON = 500  # characters
+
+
+async def find_backlogs(
+    store: Store, cluster: ClusterView, settings: ApiSettings, *, is_exported: bool
+) -> list[HealthFinding]:
+    """Return what lags behind by more than its limit; what the database knows only if it answers.
+
+    ``is_exported``: this cluster exports its history.
+    """
+    now = cluster.clock()
+    found = [*_late_loops(cluster, settings.loop_lag_limit_s), *_fenced(cluster)]
+    try:
+        async with (
+            asyncio.timeout(ANSWER_S),
+            store.unit_of_work(read_only=True) as uow,
+        ):
+            queued = await uow.backlogs.oldest_queued()
+            position = await uow.alert_jobs.position() if await uow.alert_jobs.changes() else None
+            unread = None if position is None else await uow.backlogs.first_event_after(position)
+            verified = await uow.verified_history.get() if is_exported else None
+            purged_at = await uow.backlogs.purged_at()
+    except (ShoalError, TimeoutError):
+        return found  # the check of the database reports it
+    found += _queued(queued, now, settings.queued_limit_s)
+    found += _unread(unread, now, settings.alerts_lag_limit_s)
+    found += _export(verified, cluster, now, settings.export_age_limit_s)
+    found += _purge(purged_at, cluster, now, settings.purge_age_limit_s)
+    return found
+
+
+def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]:
+    lags: list[tuple[str, Any]] = [("this API process", round(cluster.lag.worst_s, 1))]
+    for kind, members in (("master", cluster.masters), ("worker", cluster.workers)):
+        current = sorted(members.current().items())
+        lags += [(f"{kind} {one_id}", one.data.get("loop_lag_s")) for one_id, one in current]
+    for process, lag_s in lags:
+        # Members' data can be anything, and an older version has nothing of this.
+        if limit_s and isinstance(lag_s, int | float) and lag_s >= limit_s:
+            yield HealthFinding(
+                code=HealthCode.LOOP_LAG,
+                arguments={"process": process, "lag_s": lag_s},
+                text=f"{process} stood still for {lag_s:g} s or more within the last minute: "
+                "everything in it was late. Its machine is overloaded, or something large is at "
+                "work in it",
+            )
+
+
+def _fenced(cluster: ClusterView) -> Iterator[HealthFinding]:
+    for master_id, master in sorted(cluster.masters.current().items()):
+        if isinstance(since := master.data.get("fenced_since"), str):
+            yield HealthFinding(
+                code=HealthCode.FENCED,
+                arguments={"master": master_id, "since": since[:40]},
+                text=f"the database has refused writes of master {master_id} for partitions that "
+                f"it owns in ZooKeeper since {since[:40]}; if that lasts, restart this master",
+            )
+
+
+def _queued(oldest: QueuedTask | None, now: datetime, limit_s: float) -> Iterator[HealthFinding]:
+    if oldest is None or not limit_s or (age_s := _age_s(oldest.since, now)) < limit_s:
+        return
+    yield HealthFinding(
+        code=HealthCode.QUEUED,
+        arguments={
+            "task_instance": oldest.task_instance_id,
+            "group": oldest.worker_group,
+            "age_s": round(age_s),
+        },
+        text=f"task instance {oldest.task_instance_id} has waited in the queue of worker group "
+        f"{oldest.worker_group} for {age_s:,.0f} s; start workers of the group, or free their "
+        "slots",
+    )
+
+
+def _unread(first: datetime | None, now: datetime, limit_s: float) -> Iterator[HealthFinding]:
+    if first is None or not limit_s or (age_s := _age_s(first, now)) < limit_s:
+        return
+    yield HealthFinding(
+        code=HealthCode.ALERTS_LAG,
+        arguments={"age_s": round(age_s)},
+        text=f"alert servers have not read an event that is {age_s:,.0f} s old: nobody is notified "
+        "of what happened since then. Start an alert server, or read the log of the one that runs",
+    )
+
+
+def _export(
+    verified: Verified | None, cluster: ClusterView, now: datetime, limit_s: float
+) -> Iterator[HealthFinding]:
+    if verified is None or not limit_s:
+        return
+    age_s = _age_s(verified.verified_at or cluster.since, now)
+    if verified.trouble is None and age_s < limit_s:
+        return
+    trouble = verified.trouble or "no export has been completed since; is there a master?"
+    yield HealthFinding(
+        code=HealthCode.EXPORT_LAG,
+        arguments={"age_s": round(age_s), "trouble": trouble[:_LONGEST_REASON]},
+        text=f"the last complete export of the history was {age_s:,.0f} s ago, and the purge waits "
+        f"for it: {trouble[:_LONGEST_REASON]}",
+    )
+
+
+def _purge(
+    purged_at: datetime | None, cluster: ClusterView, now: datetime, limit_s: float
+) -> Iterator[HealthFinding]:
+    age_s = _age_s(purged_at or cluster.since, now)
+    if not limit_s or age_s < limit_s:
+        return
+    yield HealthFinding(
+        code=HealthCode.PURGE_AGE,
+        arguments={"age_s": round(age_s)},
+        text=f"a partition was last purged {age_s:,.0f} s ago or more: the database grows. Read "
+        "its master's log, and check the settings purge_hours and purge_cron",
+    )
+
+
+def _age_s(since: datetime, now: datetime) -> float:
+    """Return how old something is; 0 if a wrong clock has dated it into the future."""
+    return max((now - since).total_seconds(), 0.0)

@@ -1,0 +1,129 @@
+"""Health of a cluster whose parts answer and whose work lags behind: each finding has its limit."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from shoal.api.settings import ApiSettings
+from shoal.coordination.session.loop_lag import LoopLag
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
+from shoal.core.runs.states import TaskState
+from shoal.sql import UnitOfWork
+from shoal.sql.schema.tables import alert_job, event, partition, task_instance
+from tests.integration.api.conftest import PREFIX, Api
+
+NOW = datetime.now(UTC)
+LONG_AGO = NOW - timedelta(hours=5)
+
+
+@pytest.fixture
+def settings() -> ApiSettings:
+    return ApiSettings(
+        port=0,
+        queued_limit_s=3600,
+        alerts_lag_limit_s=3600,
+        purge_age_limit_s=3600,
+        loop_lag_limit_s=2,
+    )
+
+
+async def _findings(api: Api) -> Mapping[str, Mapping[str, Any]]:
+    """Return what /health finds, but for what a cluster without masters lacks."""
+    found = (await api.client.get(f"{PREFIX}/health")).json()
+    assert (found["status"] == "ok") is (not found["findings"])
+    lacking = ("health.no_master", "health.no_worker", "health.partitions", "health.commands")
+    return {one["code"]: one for one in found["findings"] if one["code"] not in lacking}
+
+
+async def test_a_cluster_in_order_has_no_finding(api: Api) -> None:
+    assert await _findings(api) == {}
+
+
+async def test_a_task_that_waits_in_a_queue_for_long_is_named(api: Api) -> None:
+    await api.publish()
+    run = await api.run()
+    attempt = next(iter(run.attempts.values())).id
+    t = task_instance.c
+
+    async def queue(uow: UnitOfWork) -> None:
+        values = {"state": TaskState.QUEUED, "queued_at": LONG_AGO}
+        await uow.connection.execute(update(task_instance).where(t.id == attempt).values(**values))
+
+    await api.store(queue)
+    found = (await _findings(api))["health.queued"]
+    assert found["arguments"]["task_instance"] == attempt
+    assert found["arguments"]["age_s"] >= 4 * 3600
+    assert f"task instance {attempt} has waited in the queue of worker group" in found["text"]
+
+
+async def test_events_that_no_alert_server_reads_are_named(api: Api) -> None:
+    await api.publish()
+    await api.run()
+
+    async def begin(uow: UnitOfWork) -> None:
+        await uow.alert_jobs.note_change()
+        await uow.connection.execute(update(alert_job).values(position=1))
+        await uow.connection.execute(update(event).values(at=LONG_AGO))
+
+    await api.store(begin)
+    found = (await _findings(api))["health.alerts_lag"]
+    assert found["arguments"]["age_s"] >= 4 * 3600
+
+    async def read(uow: UnitOfWork) -> None:
+        await uow.connection.execute(update(alert_job).values(position=2**40))
+
+    await api.store(read)
+    assert await _findings(api) == {}
+
+
+async def test_a_partition_that_was_not_purged_for_long_is_named(api: Api) -> None:
+    async def purged(uow: UnitOfWork) -> None:
+        await uow.connection.execute(update(partition).values(purged_at=NOW))
+        one = update(partition).where(partition.c.number == 1)
+        await uow.connection.execute(one.values(purged_at=LONG_AGO))
+
+    await api.store(purged)
+    assert (await _findings(api))["health.purge_age"]["arguments"]["age_s"] >= 4 * 3600
+    await api.store(lambda uow: uow.backlogs.note_purge([1], NOW))
+    assert await _findings(api) == {}
+
+
+async def test_skipped_items_degrade_the_cluster(api: Api) -> None:
+    item = QuarantinedItem(
+        kind=ItemKind.EVENT,
+        item="1",
+        partition=None,
+        reason="cannot be read",
+        tries=1,
+        since=LONG_AGO,
+        consumer=ItemConsumer.ALERTS,
+        is_skipped=True,
+    )
+    await api.store(lambda uow: uow.quarantine.note(item))
+    assert (await _findings(api))["health.skipped"]["arguments"] == {"skipped": 1}
+
+
+async def test_an_event_loop_that_stands_still_is_named(api: Api) -> None:
+    api.services.cluster.lag.note(time.monotonic(), 3.0)
+    found = (await _findings(api))["health.loop_lag"]
+    assert found["arguments"] == {"process": "this API process", "lag_s": 3.0}
+
+
+async def test_a_blocked_loop_is_measured() -> None:
+    lag = LoopLag()
+    measuring = asyncio.create_task(lag.run())
+    await asyncio.sleep(0.05)
+    assert lag.level_s is None
+    _block(0.9)
+    await asyncio.sleep(0.05)
+    assert lag.level_s == 0.5
+    measuring.cancel()
+
+
+def _block(length_s: float) -> None:
+    time.sleep(length_s)

@@ -1,0 +1,120 @@
+"""Projects take turns in the queue, however long the backlog of one of them is."""
+
+import asyncio
+import random
+from collections import Counter
+
+import pytest
+
+from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
+from shoal.coordination.queue import lane_of
+from tests.integration.coordination.conftest import connect
+
+FLOOD, OTHER = lane_of("flood"), lane_of("other")
+
+
+def backlog(count: int, lane: int = FLOOD, first: int = 1, priority: int = 2) -> list[QueueEntry]:
+    """One task for each of many runs."""
+    return [
+        QueueEntry("g", priority, number, 2, number, 0, lane)
+        for number in range(first, first + count)
+    ]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_task_of_another_project_is_next(session: ZkSession, is_known: bool) -> None:
+    """Whether the claimer learns of it by the notification or by reading the queue."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(1_500))
+    if is_known:
+        assert [c.entry.lane for c in await queue.claim("g", 3, "w")] == [FLOOD] * 3
+    (single,) = backlog(1, OTHER, first=9_000)
+    await putter.put([single])
+    assert single in [claim.entry for claim in await queue.claim("g", 2, "w")]
+
+
+async def test_large_put_of_many_projects_is_noticed(session: ZkSession) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(400))
+    await queue.claim("g", 1, "w")
+    await putter.put(backlog(90, first=5_000) + backlog(90, OTHER, first=6_000))
+    found = Counter(claim.entry.lane for claim in await queue.claim("g", 20, "w"))
+    assert found[OTHER] >= 9
+
+
+async def test_lanes_are_shared_fairly_until_both_are_used_up(session: ZkSession) -> None:
+    """Also beyond what one reading has found of a lane; urgent entries come first."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(400) + backlog(300, OTHER, first=5_000))
+    await putter.put(backlog(5, first=8_000, priority=1))
+    seen: list[QueueEntry] = []
+    while claims := await queue.claim("g", 7, "w"):
+        seen += [claim.entry for claim in claims]
+    assert [entry.workflow_priority for entry in seen[:5]] == [1] * 5
+    rest = seen[5:]
+    for end in range(20, 600, 20):
+        assert abs(Counter(e.lane for e in rest[:end])[OTHER] - end / 2) <= 8, end
+    for lane, count in ((FLOOD, 400), (OTHER, 300)):
+        numbers = [entry.task_instance_id for entry in rest if entry.lane == lane]
+        assert numbers == sorted(numbers)
+        assert len(numbers) == count
+
+
+async def test_many_lanes_are_all_served(session: ZkSession) -> None:
+    """More than one reading reads."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    entries = [
+        QueueEntry("g", 2, 1_000 * n + k, 2, 1_000 * n + k, 0, n + 1)
+        for n in range(150)
+        for k in range(2)
+    ]
+    random.Random(1).shuffle(entries)
+    await putter.put(entries)
+    seen: list[QueueEntry] = []
+    while claims := await queue.claim("g", 16, "w"):
+        seen += [claim.entry for claim in claims]
+    assert sorted(seen) == sorted(entries)
+
+
+async def test_claimers_share_lanes_and_each_entry_is_claimed_once(
+    session: ZkSession, zk_chroot: str
+) -> None:
+    await prepare(session, 4)
+    putter = TaskQueue(session)
+    entries = backlog(300) + backlog(100, OTHER, first=5_000)
+    await putter.put(entries)
+    seen: list[QueueEntry] = []
+
+    async def work() -> None:
+        async with connect(zk_chroot) as own:
+            queue = TaskQueue(own)
+            while await queue.wait("g", timeout_s=1.0):
+                claims = await queue.claim("g", 3, "w")
+                seen.extend(claim.entry for claim in claims)
+                if not claims and len(seen) == len(entries):
+                    return
+                await queue.release(claims, ended=True)
+
+    await asyncio.gather(work(), work(), work())
+    assert sorted(seen) == sorted(entries)
+    assert Counter(entry.lane for entry in seen[:150])[OTHER] >= 50
+
+
+async def test_lane_is_read_again_when_it_is_used_up_before_another_one(
+    session: ZkSession,
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(400))
+    await queue.claim("g", 50, "w")
+    for n in range(5):
+        await putter.put(backlog(50, OTHER, first=5_000 + 50 * n))
+    seen: list[QueueEntry] = []
+    while len(seen) < 400 and (claims := await queue.claim("g", 5, "w")):
+        seen += [claim.entry for claim in claims]
+    for end in range(20, 400, 20):
+        assert abs(Counter(e.lane for e in seen[:end])[OTHER] - end / 2) <= 8, end
