@@ -176,13 +176,20 @@ class ExhaustMemory(Fault):
 
     async def hold(self, cluster: Cluster) -> None:
         await self.for_timeouts(cluster, self.dice.uniform(2.0, 4.0))
+        for _ in range(12):  # until it has wanted more
+            if self._effects():
+                return
+            await self.for_timeouts(cluster, 0.5)
 
     async def heal(self, cluster: Cluster) -> None:
         with suppress(OSError):  # it has ended
             resource.prlimit(self._pid, resource.RLIMIT_AS, self._limit)
 
     def bit(self, after: View) -> tuple[bool, str]:
-        said = self.role.said(b"MemoryError", self._log_start)
-        ended = len(self.role.exits) - self._exits
-        text = f"{said} refusals in its log, ended {ended} times; {effects(self.before, after)}"
-        return said + ended > 0, text
+        said = f"{self._effects()} lines about it in its log, or ends of it"
+        return self._effects() > 0, f"{said}; {effects(self.before, after)}"
+
+    def _effects(self) -> int:
+        words = (b"MemoryError", b"out of memory", b"can't start new thread")
+        said = sum(self.role.said(each, self._log_start) for each in words)
+        return said + len(self.role.exits) - self._exits
