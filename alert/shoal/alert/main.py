@@ -73,12 +73,12 @@ async def serve(
 
 
 async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: str) -> None:
-    stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
+    stores = SecretStores.of(cluster)  # first of all: wrong settings are reported at once
     async with contextlib.AsyncExitStack() as stack:
         patience = Patience.of(cluster.database_silence_s)
         database = await stack.enter_async_context(Database(cluster.database, patience=patience))
         await migrate_when_there(database)
-        # Where nothing was ever defined nobody has to be told, and nothing else is asked for.
+        # Where nothing was ever defined, no notification is due and nothing else is read.
         await _until_defined(database)
         session = await connect_when_there(
             lambda: ZkSession(

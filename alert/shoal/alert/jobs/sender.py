@@ -262,7 +262,7 @@ class AlertSender:
     async def _is_withdrawn(
         self, uow: UnitOfWork, delivery: AlertDelivery, mentioned: list[int]
     ) -> bool:
-        """Say whether nobody needs to know any more: nobody was told, and all has recovered."""
+        """Say whether a message is unnecessary: none was sent, and all alerts have recovered."""
         if delivery.tries > 0 or delivery.kind in (DeliveryKind.RESOLVED, DeliveryKind.TEST):
             return False
         found = await uow.alerts.known(mentioned)
@@ -346,7 +346,7 @@ class AlertSender:
         ``secrets`` gets those that the channel is given: what is said may hold them.
         """
         if channel is None:
-            return False, False, f"there is no channel {delivery.channel} (any more)"
+            return False, False, f"there is no channel {delivery.channel}, or it was deleted"
         if not channel.enabled:
             return False, False, f"the channel {delivery.channel} is disabled"
         try:

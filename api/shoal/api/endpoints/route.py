@@ -71,7 +71,7 @@ class BoundedRoute(APIRoute):
             checked = JsonRequest(request.scope, request.receive)
             checked.most_bytes = self.most_bytes
             if body_field is not None:
-                await checked.read()  # before its turn: a slow client holds up nobody else
+                await checked.read()  # before its turn: a slow client holds up no other
             async with self.turn(checked):
                 if body_field is not None:
                     await checked.parse_json()

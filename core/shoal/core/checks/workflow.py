@@ -232,7 +232,7 @@ _CHOICES = ("literal_error", "enum")
 
 
 def _is_open(item: ErrorDetails, programs: Collection[str]) -> bool:
-    """Say whether an error is about a text of which nobody knows yet what it will be.
+    """Say whether an error is about a text whose value is not known yet.
 
     The worker judges it when it is rendered. In ``programs`` nothing is put in.
     """

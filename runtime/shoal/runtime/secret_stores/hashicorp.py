@@ -91,7 +91,7 @@ class Hashicorp(SecretStore[HashicorpSettings]):
         self._clock = clock
         self._signing_in = threading.Lock()
         self._token: _Token | None = None
-        # Bad files are told of when a process starts, not when a task needs them.
+        # Bad files are reported when a process starts, not when a task needs them.
         try:
             self._trusted = ssl.create_default_context(
                 cafile=None if settings.ca is None else str(settings.ca)

@@ -28,7 +28,7 @@ MOST_OF_A_SLOT = 8  # a task that turns out long keeps so many waiting at most
 
 @dataclass(frozen=True)
 class PrefetchTimes:
-    """When attempts are claimed ahead, and how long they wait for a slot then."""
+    """When attempts are prefetched, and how long they wait for a slot then."""
 
     window_s: float = 0.1  # what ended within this time is likely to be matched in the next
     short_s: float = 0.25  # an attempt that takes longer says nothing about the next moment

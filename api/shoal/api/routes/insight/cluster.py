@@ -119,6 +119,6 @@ async def _moves(uow: UnitOfWork, day: DayWindow, visible: Visible) -> list[Sche
 
 
 def _move(move: ScheduleMoveOut, place: int, sees_cluster: bool) -> ScheduleMoveOut:
-    """Return what is shown of it: what tells of the schedules of others is for the cluster's."""
+    """Return what is shown of it: load by schedules of others is for administrators."""
     highest = {} if sees_cluster else {"highest_before": None, "highest_after": None}
     return move.model_copy(update={"place": place, **highest})

@@ -20,7 +20,7 @@ from shoal.core.definition.fields import NAME_PATTERN
 
 router = strict_router("insight")
 
-#: Columns of rows of a project that tell of the others.
+#: Columns of rows of a project that reveal load of the others.
 _OF_ALL_PROJECTS = {"schedule_moves": ("place", "highest_before", "highest_after")}
 
 JobName = Annotated[

@@ -257,11 +257,10 @@ async def get_timeline(
                 finished_at=instance.finished_at,
                 critical_path=path,
                 critical_s=sum(filter(None, took)),
-                bars=[_bar(one, one.id in critical) for one in tasks],
+                bars=[
+                    Bar.of_record(one, task_instance_id=one.id, is_critical=one.id in critical)
+                    for one in tasks
+                ],
             )
 
     return await answer(made, len(tasks))
-
-
-def _bar(one: TaskInstance, is_critical: bool) -> Bar:
-    return Bar.of_record(one, task_instance_id=one.id, is_critical=is_critical)

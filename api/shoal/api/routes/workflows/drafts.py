@@ -1,6 +1,6 @@
 """Drafts: unpublished changes. Each user has one draft of each workflow.
 
-So nobody writes over what somebody else is typing. Where two have published, the second one is
+So no editor overwrites what another one is typing. Where two have published, the second one is
 told what the first one did, and nothing is lost.
 """
 

@@ -79,7 +79,7 @@ class ApiExchange:
             verify = _trusting(self.address.ca)
         elif is_own and url.scheme == "http":
             # To read the public authorities takes longer than a request to our own machine, which
-            # needs none of them: this trusts nobody.
+            # needs none of them: this trusts no authority.
             verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return {
             "base_url": f"{self.url}/api/v1",
