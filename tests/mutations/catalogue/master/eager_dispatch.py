@@ -44,9 +44,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a task that is dispatched eagerly overtakes what waits",
-        _MASTER["taken_by"].drop(
-            "eager.before is None or (run.priority, run.id, priority, own) < eager.before"
-        ),
+        _MASTER["taken_by"].drop("eager.precedes((run.priority, run.id, priority, own), lane)"),
         f"{_OF_MASTER}::test_nothing_overtakes_what_waits_in_the_queue",
     ),
     Promise.ROOM.broken_if(
