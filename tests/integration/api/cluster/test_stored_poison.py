@@ -69,13 +69,19 @@ def spoilable() -> Iterator[tuple[Table, Column[Any]]]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def cluster(
-    request: pytest.FixtureRequest, tmp_path: Path, zk_chroot: str, migrated_file: Path
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    zk_chroot: str,
+    migrated_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> ClusterSettings:
     """A cluster on either database."""
     made = new_cluster(tmp_path, zk_chroot, migrated_file)
     if request.param == "sqlite":
         return made
-    return made.model_copy(update={"database_url": migrated_url(request, request.param)})
+    url = migrated_url(request, request.param)
+    monkeypatch.setenv("SHOAL_DATABASE_URL", url)  # of the processes that masters start
+    return made.model_copy(update={"database_url": url})
 
 
 @asynccontextmanager
@@ -153,9 +159,8 @@ async def purged(api: Api) -> None:
             asked = (await api.client.get(f"{PREFIX}/purges/{asked['id']}")).json()
 
 
-async def exported(api: Api) -> None:
-    """An export that begins now is completed."""
-    began = datetime.now(UTC)
+async def exported(api: Api, began: datetime) -> None:
+    """What has happened since ``began`` is exported. Without news nothing is stored."""
     async with asyncio.timeout(PROGRESS_S):
         while True:
             async with api.services.store.unit_of_work(read_only=True) as uow:
@@ -192,10 +197,11 @@ async def test_every_service_makes_progress_beside_junk_in_every_column(
                     api, column, junk_for(column, choice), bad
                 ):
                     written[table.name] += 1
+            began = datetime.now(UTC)
             async with at_work(cluster) as tasks:
                 await goes_through(api, sink)
                 await purged(api)
-                await exported(api)
+                await exported(api, began)
                 await goes_through(api, sink)
                 for path in ("instances", "projects", "today", "schedules", "quarantine"):
                     shown = await api.client.get(f"{PREFIX}/{path}")

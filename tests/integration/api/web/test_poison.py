@@ -114,18 +114,17 @@ class Poisoner:
     async def poison(self, method: str, path: str, operation: Mapping[str, Any]) -> None:
         """Put junk into each input of an operation."""
         route = (method.upper(), path.removeprefix(PREFIX))
-        good = {
-            name: quote(str(value), safe="") for name, value in in_path(route, self.made).items()
-        }
+        named = in_path(route, dict(self.made))
+        good = defaultdict(lambda: "x", {k: quote(str(v), safe="") for k, v in named.items()})
         body = self._body(route, operation)
         given = operation.get("parameters", ())
         for parameter in (resolved(self.description, one) for one in given):
             for junk, value in self._some(PARAMETERS_OF_JUNK):
                 name, where = parameter["name"], parameter["in"]
                 what = f"{operation['operationId']} {where} {name}: {junk}"
-                values = (
-                    defaultdict(lambda: "x", {**good, name: value}) if where == "path" else good
-                )
+                values = good.copy()
+                if where == "path":
+                    values[name] = value
                 if where == "path" and not value:
                     continue
                 query = f"?{name}={value}" if where == "query" else ""
