@@ -4,12 +4,12 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from bench.counts import budget
+from bench.counts import budget, idle
 from bench.counts.budget import Costs, chosen
 from bench.counts.counting import (
     CALL_BYTES,
@@ -26,6 +26,7 @@ from bench.counts.counting import (
 from bench.counts.loop import AGENT, MASTER, PYTHON_CALLS, WAKE_UPS
 from bench.counts.one_process import one_process
 from bench.counts.other_work import other_work
+from bench.support.machine import machine
 from bench.support.quiet import log_warnings_to_stderr
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
@@ -99,11 +100,11 @@ async def measure_here(folder: Path, zookeeper: str, *, record: bool) -> Costs:
     return chosen(found, max)
 
 
-def table(found: Costs) -> str:
+def table(found: Costs, kinds: Sequence[str] = KINDS, head: str = "per task") -> str:
     """Return the counts as Markdown."""
-    parts = sorted({kind for costs in found.values() for kind in costs} - set(KINDS))
-    text = f"| per task | {' | '.join(found)} |\n| --- |{' ---: |' * len(found)}\n"
-    for kind in (*KINDS, *parts):
+    parts = sorted({kind for costs in found.values() for kind in costs} - set(kinds))
+    text = f"| {head} | {' | '.join(found)} |\n| --- |{' ---: |' * len(found)}\n"
+    for kind in (*kinds, *parts):
         cells = " | ".join(_number(costs.get(kind, 0.0)) for costs in found.values())
         text += f"| {kind} | {cells} |\n"
     return text
@@ -124,12 +125,20 @@ def main() -> None:
         ZooKeeperServer(Path(folder) / "zookeeper", free_port(), find_java()) as server,
     ):
         server.wait_ready()
-        data = Path(folder) / "data"
+        data, idle_data = Path(folder) / "data", Path(folder) / "idle"
         data.mkdir()
+        idle_data.mkdir()
         found = asyncio.run(measure_here(data, server.address, record=record))
+        quiet = ClusterSettings(data=idle_data, zookeeper=f"{server.address}/idle")
+        by_minute = {idle.WORKLOAD: asyncio.run(idle.idle_minute(quiet))}
     sys.stdout.write(table(found))
+    sys.stdout.write("\nA master, a worker and an alert server without work:\n\n")
+    sys.stdout.write(table(by_minute, idle.KINDS, "per minute"))
+    sys.stdout.write(f"\n{machine()}\n")
     if record:
         kept = {w: {kind: costs[kind] for kind in KINDS} for w, costs in found.items()}
+        for workload, costs in by_minute.items():
+            kept[workload] = {kind: costs[kind] for kind in idle.KINDS}
         budget.record(SECTION, kept)
 
 

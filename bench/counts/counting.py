@@ -80,12 +80,15 @@ class Counts:
 
     def __init__(self, folder: Path, turns: LoopCounts) -> None:
         self.found: Counter[str] = Counter()
+        self.values: list[Any] = []  # of statements; the caller computes their size
         self._turns = turns
         # A byte for each process that launchers have started, and for each time they woke up.
         self._files = {PROCESSES: folder / "forks", LAUNCHER_WAKE_UPS: folder / "wakes"}
 
     def now(self) -> Counter[str]:
         """Return the counts of everything since the start."""
+        self.found[VALUE_BYTES] += sum(map(_size, self.values))
+        self.values.clear()
         noted = {
             kind: file.stat().st_size if file.exists() else 0 for kind, file in self._files.items()
         }
@@ -107,7 +110,7 @@ def counting(folder: Path) -> Iterator[Counts]:
     """
     with ExitStack() as stack:
         counts = Counts(folder, stack.enter_context(counting_turns()))
-        _count_statements(stack, counts.found)
+        _count_statements(stack, counts)
         _count_requests(stack, counts.found)
         _count_calls(stack, counts.found)
         launcher = folder / "launcher.py"
@@ -116,11 +119,13 @@ def counting(folder: Path) -> Iterator[Counts]:
         yield counts
 
 
-def _count_statements(stack: ExitStack, found: Counter[str]) -> None:
+def _count_statements(stack: ExitStack, counts: Counts) -> None:
+    found = counts.found
+
     def statement(_connection: Any, _cursor: Any, _text: str, values: Any, *_: Any) -> None:
         if not _ours.get():
             found[STATEMENTS] += 1
-            found[VALUE_BYTES] += _size(values)
+            counts.values.append(values)
 
     def commit(*_: Any) -> None:
         if not _ours.get():

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 WAKE_UPS, PYTHON_CALLS = "wake-ups", "Python calls"
-MASTER, AGENT = "master", "worker agent"
+MASTER, AGENT, ALERT_SERVER = "master", "worker agent", "alert server"
 #: What no role has begun: answers of ZooKeeper and of gRPC, which come from threads.
 ANSWERS = "answers"
 _UNCOUNTED, _ALL = "nobody", ""

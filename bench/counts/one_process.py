@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from bench.counts.counting import Counts, uncounted
-from bench.counts.loop import AGENT, MASTER, start_role
+from bench.counts.loop import AGENT, ALERT_SERVER, MASTER, start_role
+from shoal.alert.main import serve as serve_alerts
+from shoal.alert.settings import AlertSettings
 from shoal.coordination import Members, ZkSession, notify, partition_of
 from shoal.coordination.cluster import layout
 from shoal.core.definition.model import WorkflowSpec
@@ -77,8 +79,13 @@ class OneProcess:
 
 
 @asynccontextmanager
-async def one_process(cluster: ClusterSettings) -> AsyncIterator[OneProcess]:
-    """Run the roles. ``cluster`` names an empty data folder and an empty ZooKeeper tree."""
+async def one_process(
+    cluster: ClusterSettings, master: MasterSettings = _MASTER, *, alerts: bool = False
+) -> AsyncIterator[OneProcess]:
+    """Run the roles, with ``alerts`` also an alert server.
+
+    ``cluster`` names an empty data folder and an empty ZooKeeper tree.
+    """
     create_identity(cluster.data / "tls")
     stop = asyncio.Event()
     async with (
@@ -87,13 +94,15 @@ async def one_process(cluster: ClusterSettings) -> AsyncIterator[OneProcess]:
     ):
         with uncounted():
             await database.migrate()
-        roles: Sequence[asyncio.Task[None]] = [
-            start_role(MASTER, serve(_MASTER, cluster, stop)),
+        roles = [
+            start_role(MASTER, serve(master, cluster, stop)),
             start_role(
                 AGENT,
                 run_worker(WorkerSettings(name="w", slots=SLOTS), cluster, stop, stop),
             ),
         ]
+        if alerts:
+            roles.append(start_role(ALERT_SERVER, serve_alerts(AlertSettings(), cluster, stop)))
         try:
             await _registered(session, roles)
             yield OneProcess(cluster, database, session)

@@ -16,7 +16,7 @@ from bench.engine.report import Idle, Line, markdown, without_tasks
 from bench.engine.scenarios import Figures, Workload, chain, deep, fan, many, trigger, wide
 from bench.support import processes, yardsticks
 from bench.support.cluster import Running, Size, running
-from bench.support.machine import DATABASES, RESULTS, machine
+from bench.support.machine import DATABASES, RESULTS, machine, revision
 from bench.support.quiet import log_warnings_to_stderr
 from bench.support.yardsticks import Yardsticks
 
@@ -52,6 +52,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
 def main() -> None:
     """Entry point of the program."""
     log_warnings_to_stderr()
+    sys.stderr.write(f"measuring {revision()}\n")  # now: HEAD may move meanwhile
     given = options_of(sys.argv[1:])
     size = Size(given.masters, given.workers, given.slots)
     chosen = [w for w in workloads(given.quick) if w.name.startswith(given.only or "")]
@@ -74,6 +75,7 @@ def main() -> None:
     (given.output / f"{given.name}.md").write_text(text, encoding="utf-8")
     content = {
         "machine": machine(),
+        "revision": revision(),
         "size": asdict(size),
         "yardsticks": asdict(by),
         "each": [asdict(one) for one in found],

@@ -2,7 +2,9 @@
 
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -10,8 +12,29 @@ RESULTS = CHECKOUT / "bench" / "results"
 DATABASES = ("sqlite", "postgresql")
 
 
+@cache
+def revision() -> str:
+    """Return the revision that was checked out at the first call, short.
+
+    "unknown revision" outside of a checkout.
+    """
+    try:
+        found = _git("rev-parse", "--short", "HEAD")
+        changes = " + local changes" if _git("status", "--porcelain", "-uno") else ""
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown revision"
+    return f"{found}{changes}"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(CHECKOUT), *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
 def machine() -> str:
-    """Say where and when this is measured."""
+    """Return what is measured, when and where: revision, date, processor, Python, load."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -22,6 +45,6 @@ def machine() -> str:
     now = datetime.now(UTC)
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     return (
-        f"{now:%Y-%m-%d}, {os.cpu_count()} cores ({model}), Python {platform.python_version()}, "
-        f"load average at the end {load}"
+        f"{revision()}, {now:%Y-%m-%d}, {os.cpu_count()} cores ({model}), "
+        f"Python {platform.python_version()}, load average at the end {load}"
     )

@@ -25,22 +25,31 @@ class Rest:
     def close(self) -> None:
         self._http.close()
 
-    def publish(self, name: str, tasks: Sequence[Mapping[str, Any]]) -> None:
-        """Publish a workflow."""
+    def publish(
+        self, name: str, tasks: Sequence[Mapping[str, Any]], project: str = "default"
+    ) -> None:
+        """Publish a workflow; the project has to be there."""
         body = json.dumps({"name": name, "tasks": list(tasks)}).encode()
-        self._ask("PUT", f"/projects/default/workflows/{name}", body)
+        self._ask("PUT", f"/projects/{project}/workflows/{name}", body)
 
-    def start(self, workflow: str) -> None:
+    def make_project(self, name: str) -> None:
+        """Make a project."""
+        self._ask("PUT", f"/projects/{name}", b"{}")
+
+    def start(self, workflow: str, project: str = "default") -> None:
         """Ask for one instance."""
-        self._ask("POST", "/commands", _start(workflow))
+        body = {"type": "START", "project": project, "workflow": workflow}
+        self._ask("POST", "/commands", json.dumps(body).encode())
 
-    def start_many(self, workflow: str, instances: int, connections: int) -> None:
+    def start_many(
+        self, workflow: str, instances: int, connections: int, project: str = "default"
+    ) -> None:
         """Ask for so many instances, each by a request of its own, over several connections."""
 
         def share(number: int) -> None:
             own = Rest(self._url, self._token)
             for _ in range(number, instances, connections):
-                own.start(workflow)
+                own.start(workflow, project)
             own.close()
 
         with ThreadPoolExecutor(connections) as pool:
@@ -64,6 +73,14 @@ class Rest:
             if cursor is None:
                 return
 
+    def tasks(self, workflow: str, project: str = "default") -> list[dict[str, Any]]:
+        """Return the newest attempts of a workflow, one page of them."""
+        query = [("project", project), ("workflow", workflow), ("limit", str(PAGE))]
+        found: list[dict[str, Any]] = self._ask("GET", f"/task-instances?{urlencode(query)}")[
+            "items"
+        ]
+        return found
+
     def health(self) -> dict[str, Any]:
         """Return what the cluster says of itself."""
         return self._ask("GET", "/health")
@@ -78,7 +95,3 @@ class Rest:
         if not 200 <= answer.status < 300:
             raise SystemExit(f"{method} {path}: {answer.status} {text.decode(errors='replace')}")
         return cast("dict[str, Any]", json.loads(text))
-
-
-def _start(workflow: str) -> bytes:
-    return json.dumps({"type": "START", "project": "default", "workflow": workflow}).encode()

@@ -120,6 +120,22 @@ def test_messages_say_is_not_a(part: str) -> None:
     assert not found, "write 'is not a', or 'invalid':\n" + "\n".join(found)
 
 
+# A sentence names the user, caller or process, in docstrings and comments too.
+NO_ONE = re.compile(r"(?<!--)\b(?:no|some|every)body\b|\bany more\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_sentences_name_who_acts(part: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in sorted((ROOT / part / "shoal").rglob("*.py"))
+        if not {"generated", "migrations"} & set(path.parts) and "_pb2" not in path.name
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if NO_ONE.search(line) and "--nobody" not in line and ", nobody)" not in line
+    ]
+    assert not found, "name the user, caller or process, or write 'no longer':\n" + "\n".join(found)
+
+
 # Texts of the web UI name the thing: user, run, file, instead of a pronoun.
 PRONOUNS = re.compile(
     r"\b(?:no|some|every)body\b|\bany more\b|\b(?:that|those) of\b|\bwho(?:m|so)?ever\b"

@@ -32,6 +32,8 @@ from shoal.core.errors import ShoalError
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
 from shoal.sql.repositories.alerts.jobs import READING
@@ -71,12 +73,12 @@ async def serve(
 
 
 async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: str) -> None:
-    stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
+    stores = SecretStores.of(cluster)  # first of all: wrong settings are reported at once
     async with contextlib.AsyncExitStack() as stack:
         patience = Patience.of(cluster.database_silence_s)
         database = await stack.enter_async_context(Database(cluster.database, patience=patience))
         await migrate_when_there(database)
-        # Where nothing was ever defined nobody has to be told, and nothing else is asked for.
+        # Where nothing was ever defined, no notification is due and nothing else is read.
         await _until_defined(database)
         session = await connect_when_there(
             lambda: ZkSession(
@@ -94,6 +96,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         resolver = Resolver(stores)
         stack.push_async_callback(resolver.aclose)
         secrets = ChannelSecrets(database, Vault.of(cluster), resolver)
+        templates = Templates(await stack.enter_async_context(SideProcesses()))
         senders = {job_of(share): share for share in range(SHARES)}
         keep = timedelta(days=settings.keep_alerts_days) if settings.keep_alerts_days else None
 
@@ -119,6 +122,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
                     clock=clock,
                     secrets=secrets,
                     cluster=uid,
+                    templates=templates,
                 ).run()
 
         async def run(job: str, epoch: int) -> None:

@@ -58,6 +58,8 @@ from shoal.proto.tls import TlsFiles
 from shoal.runtime.log_archive import LogArchive
 from shoal.runtime.secret_stores.stores import SecretStores
 from shoal.runtime.settings import ClusterSettings
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.storage import Storage, StorageLimits
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, Patience
@@ -177,6 +179,7 @@ async def open_services(
     stack.callback(passwords.close)
     past = PastRuns(cluster.history_url, uid, partial(_exports, database))
     stack.push_async_callback(past.aclose)
+    processes = await stack.enter_async_context(SideProcesses())
     return Services(
         settings=settings,
         data=cluster.data,
@@ -215,6 +218,8 @@ async def open_services(
         past=past,
         files=ResourceFiles(database, Storage.of(cluster), StorageLimits.of(cluster), clock, uid),
         secret_values=SecretValues(Vault.of(cluster), stores),
+        processes=processes,
+        templates=Templates(processes),
     )
 
 

@@ -29,7 +29,10 @@ from shoal.api.operations.secrets.values import SecretValues
 from shoal.api.settings import ApiSettings
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
+from shoal.api.web.turns import LargeRequests
 from shoal.insight.past.client import PastRuns
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import Templates
 
 VERSION = version("shoal")
 
@@ -54,6 +57,9 @@ class Services:
     past: PastRuns
     files: ResourceFiles
     secret_values: SecretValues
+    processes: SideProcesses
+    templates: Templates
+    large_requests: LargeRequests = field(default_factory=LargeRequests)
     day_results: DayCache = field(default_factory=DayCache)
     baselines: BaselineCache = field(default_factory=BaselineCache)
 
@@ -81,6 +87,7 @@ ProgressDep = Annotated[ProgressReader, _part("progress")]
 ProberDep = Annotated[Prober, _part("prober")]
 PastDep = Annotated[PastRuns, _part("past")]
 FilesDep = Annotated[ResourceFiles, _part("files")]
+TemplatesDep = Annotated[Templates, _part("templates")]
 SecretValuesDep = Annotated[SecretValues, _part("secret_values")]
 DayResultsDep = Annotated[DayCache, _part("day_results")]
 BaselinesDep = Annotated[BaselineCache, _part("baselines")]

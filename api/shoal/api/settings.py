@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from shoal.runtime.settings import require_encryption
 
-# What a key that everybody may read can check: no "none", and no HS256, whose key is a secret.
+# What a public key can check: no "none", and no HS256, whose key is a secret.
 ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 )
@@ -96,7 +96,7 @@ class LdapSettings(FederationSettings):
     base_dn: str = ""
     user_filter: str = "(uid={name})"
     user_dn: str = ""
-    # What stays when somebody gets another name: entryUUID; objectGUID at Active Directory.
+    # What stays when a user gets another name: entryUUID; objectGUID at Active Directory.
     id_attribute: str = "entryUUID"
     name_attribute: str = "uid"
     full_name_attribute: str = "cn"

@@ -87,7 +87,7 @@ class Api:
 
 
 def unreachable_hint(url: str) -> str:
-    """Return what to do if the API at ``url``, which somebody has typed once, does not answer."""
+    """Return what to do if the API at ``url``, which a user has typed once, does not answer."""
     return f"check that {url} is its address and that it is running; `shoal login URL` changes it"
 
 
@@ -140,7 +140,7 @@ def local_api(folder: Path) -> Api:
     """Return how to reach the API of a data folder.
 
     While ``shoal up`` holds the folder, its ``cluster.json`` counts. At other times another program
-    may have got the address, or the folder may be a copy; the API is told which folder is meant.
+    may have got the address, or the folder may be a copy; the request names the folder.
     Raises NoCluster.
     """
     running = running_state(folder)

@@ -276,7 +276,7 @@ class NotHandled(ClientError):
 
 
 class NotEnded(ClientError):
-    """A run that goes on after the time for which somebody would wait."""
+    """A run that goes on after the time for which the caller would wait."""
 
     retriable: ClassVar[bool] = True
 

@@ -282,7 +282,7 @@ def _groups(
             slots[worker["group"]] += worker["slots"]
         else:
             notes.append(f"the worker {worker['id']} is paused: its slots do not count")
-    # Of groups without a worker, whose slots somebody may name, the start is known as well.
+    # Of groups without a worker, whose slots a user may give, the start is known as well.
     return {
         name: GroupModel(slots=slots[name], start_s=round(start_s(waits[name]), 4))
         for name in sorted({*slots, *(waits if not slots else ())})

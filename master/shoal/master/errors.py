@@ -19,7 +19,7 @@ class MasterError(ShoalError):
 
 
 class PartitionNotOwned(MasterError):
-    """This master does not own the partition (any more)."""
+    """This master does not own the partition, or has lost it."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition

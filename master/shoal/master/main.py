@@ -73,7 +73,7 @@ async def _open(
     master_id: str,
     upkeep: UpkeepTimes,
 ) -> Opened:
-    stores = SecretStores.of(cluster)  # first of all: settings that are wrong are told at once
+    stores = SecretStores.of(cluster)  # first of all: wrong settings are reported at once
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
     await migrate_when_there(database)

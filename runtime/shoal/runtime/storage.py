@@ -49,7 +49,7 @@ RESOURCES = Purpose(
 )
 
 
-#: For who only lists the history: nobody reads or writes an object with it.
+#: For callers that only list the history: no object is read or written with it.
 LISTED_HISTORY = Purpose("the exported history", "history_url", re.compile(r"(?!)"))
 
 

@@ -208,9 +208,9 @@ class Database:
         return time.monotonic() if self._pool is None else self._pool.silence.answered_s
 
     async def probe(self) -> None:
-        """Return if the database answers a new connection. Raises DatabaseUnavailable.
+        """Return if the database answers. Raises DatabaseUnavailable.
 
-        It takes none of the connections that others wait for.
+        A free connection is asked, or a new one: none that others wait for.
         """
         if self._pool is not None:
             await self._pool.probe()

@@ -29,8 +29,8 @@
         ├── CalendarInUse         schedules still name the calendar
         ├── ConcurrencyGroupInUse workflows still name the group, or tasks hold its slots
         ├── AccountExists         another account or group has the name
-        ├── IdentityTaken         who somebody is elsewhere is another account
-        ├── LastAdministrator     nobody could administer the cluster any more
+        ├── IdentityTaken         the external identity belongs to another account
+        ├── LastAdministrator     the cluster would lose its last administrator
         ├── EnvironmentInUse      workflows still name the environment
         ├── PasswordOfAnotherServer   a kept password would be sent elsewhere
         ├── ResourceRefused       a file cannot be stored as a resource
@@ -410,7 +410,7 @@ class AccountExists(SqlError):
 
 
 class IdentityTaken(SqlError):
-    """Who somebody is elsewhere belongs to another account, or the account to another one."""
+    """The external identity belongs to another account, or the account to another identity."""
 
 
 class LastAdministrator(SqlError):

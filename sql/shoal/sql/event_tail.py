@@ -51,9 +51,9 @@ class _Snapshot:
 
 @dataclass
 class _Barrier:
-    """Ids up to ``high`` are settled once no transaction below ``next`` runs any more.
+    """Ids up to ``high`` are settled once no transaction below ``next`` is open.
 
-    They are settled earlier if none of ``writers`` runs any more: the transactions that had the
+    They are settled earlier if none of ``writers`` is open: the transactions that had the
     event table open at some time after ``high`` was visible. None: not looked up yet.
     """
 

@@ -1,7 +1,7 @@
 """Whether the database stores what it is given: an answer to a query says nothing about that.
 
 A server is read-only during a switchover, a disk fills up, a file is moved away: queries are still
-answered then. So a row is written now and then when somebody asks, at most every ``EVERY_S``
+answered then. So a row is written now and then when a caller asks, at most every ``EVERY_S``
 however many ask. What real writes were refused for counts as well, for ``REMEMBERED_S``: on a full
 disk there may be room for a small row, but for no larger one.
 """

@@ -13,6 +13,7 @@ from shoal.sql.schema.tables import alert, task_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
 from tests.support.servers.http_server import answer, says
+from tests.support.waiting import DEADLINE_S
 
 
 async def test_a_failed_run_is_told_once(ready: Site) -> None:
@@ -135,7 +136,7 @@ async def test_a_task_that_is_tried_again_has_not_failed_yet(ready: Site) -> Non
         found = {(one.rule, one.trigger) for one in await ready.alerts()}
         assert found == {("retries", "task.retrying"), ("failures", "task.failed")}
         await ready.happens({**task, "attempt": 3, "state": "SUCCEEDED"})
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             while any(one.state == "OPEN" for one in await ready.alerts()):
                 await asyncio.sleep(0.02)
 
@@ -163,7 +164,7 @@ async def test_a_retry_behind_events_of_another_master_is_found(
         await uow.commit()
     async with ready.server():
         await ready.settled(2)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             while len(await ready.alerts()) < 3:
                 await asyncio.sleep(0.02)
     found = [(one.rule, one.task) for one in await ready.alerts()]
@@ -212,7 +213,7 @@ async def test_critical_alert_does_not_wait_in_a_message_of_quiet_hours(ready: S
     await ready.rule(quiet=[hours])
     async with ready.server():
         await ready.fails(run=1)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             while not await ready.deliveries():
                 await asyncio.sleep(0.02)
         await ready.rule(quiet=[hours], severity="critical")
@@ -278,7 +279,7 @@ async def test_alerts_of_a_silence_that_is_ended_early_are_told(ready: Site) -> 
     async with ready.server():
         await ready.fails(run=1)
         await ready.fails("weekly", run=2)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             while len(await ready.alerts()) < 2:
                 await asyncio.sleep(0.02)
         async with ready.database.unit_of_work() as uow:
@@ -298,7 +299,7 @@ async def test_open_alerts_outlive_their_time(ready: Site) -> None:
             await ready.fails(workflow)
         await ready.succeeds("ended")
         await ready.succeeds("ended late")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(DEADLINE_S):
             while sum(one.state == "RESOLVED" for one in await ready.alerts()) < 2:
                 await asyncio.sleep(0.02)
     now = datetime.now(UTC)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.counts import budget
+from bench.counts import budget, idle
 from bench.counts.__main__ import KINDS, SECTION, SESSION_S, measure
 from bench.counts.budget import Costs, chosen
 from bench.counts.counting import (
@@ -70,3 +70,11 @@ def sharing_too_little(found: Costs) -> list[str]:
         for kind in SHARED
         if found[workload][kind] >= 0.85 * found[LONELY][kind]
     ]
+
+
+async def test_an_idle_cluster_costs_no_more_than_it_did(tmp_path: Path, zk_chroot: str) -> None:
+    costs = await idle.idle_minute(ClusterSettings(data=tmp_path, zookeeper=zk_chroot))
+    judged = {idle.WORKLOAD: {kind: costs.get(kind, 0.0) for kind in idle.KINDS}}
+    known = budget.read(SECTION)
+    assert not budget.over(known, judged, budget.FACTOR_OF_COUNTS)
+    assert known[idle.WORKLOAD].keys() == judged[idle.WORKLOAD].keys()

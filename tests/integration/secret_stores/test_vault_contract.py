@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from shoal.runtime.secret_stores import hashicorp
 from shoal.runtime.secret_stores.errors import SecretRefused, SecretStoreError, StoreUnavailable
+from shoal.runtime.secret_stores.hashicorp import Hashicorp, HashicorpSettings
 from shoal.runtime.secret_stores.stores import AT_ONCE, SecretStores
 from shoal.runtime.settings import ClusterSettings
 from tests.support.servers.vault_server import (
@@ -84,30 +84,54 @@ async def test_renewed_token_file_is_read_again(vault: VaultServer, token_file: 
     assert await opened.read("p", REFERENCE) == VALUE
 
 
-async def test_role_signs_in_once_and_again_when_its_token_ends(
+class Clock:
+    """Seconds that pass as a test likes."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def by_role(vault: VaultServer, tmp_path: Path, clock: Clock) -> Hashicorp:
+    """A store that signs in as a role, and whose time is that of ``clock``."""
+    settings = HashicorpSettings(
+        kind="vault",
+        url=vault.url,
+        ca=vault.ca,
+        role_id=ROLE,
+        secret_id_file=written(tmp_path / "secret_id", SECRET_ID),
+    )
+    return Hashicorp("vault", settings, clock)
+
+
+def test_role_signs_in_once_and_again_when_its_token_ends(
     vault: VaultServer, tmp_path: Path
 ) -> None:
-    secret_id = written(tmp_path / "secret_id", SECRET_ID)
-    opened = stores(vault, role_id=ROLE, secret_id_file=secret_id)
-    assert [await opened.read("p", REFERENCE) for _ in range(3)] == [VALUE] * 3
+    vault.lease_s, clock = 300, Clock()
+    store = by_role(vault, tmp_path, clock)
+    assert [store.read(PATH, "password") for _ in range(3)] == [VALUE] * 3
+    clock.now_s += 199  # less than two thirds of what the token lasts
+    assert store.read(PATH, "password") == VALUE
     assert vault.logins() == 1
-    vault.lease_s = 1
-    again = stores(vault, role_id=ROLE, secret_id_file=secret_id)
-    await again.read("p", REFERENCE)
-    await asyncio.sleep(0.8)  # two thirds of what the token lasts
-    assert await again.read("p", REFERENCE) == VALUE
-    assert vault.logins() == 3
+    clock.now_s += 2
+    assert store.read(PATH, "password") == VALUE
+    assert vault.logins() == 2
 
 
-async def test_token_that_was_revoked_is_replaced(
-    vault: VaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_token_that_was_revoked_is_replaced_unless_it_is_new(
+    vault: VaultServer, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(hashicorp, "_NEW_S", 0.0)
-    secret_id = written(tmp_path / "secret_id", SECRET_ID)
-    opened = stores(vault, role_id=ROLE, secret_id_file=secret_id)
-    assert await opened.read("p", REFERENCE) == VALUE
+    clock = Clock()
+    store = by_role(vault, tmp_path, clock)
+    assert store.read(PATH, "password") == VALUE
     vault.tokens.clear()
-    assert await opened.read("p", REFERENCE) == VALUE
+    with pytest.raises(SecretRefused):
+        store.read(PATH, "password")
+    assert vault.logins() == 1
+    clock.now_s += 6
+    assert store.read(PATH, "password") == VALUE
     assert vault.logins() == 2
 
 

@@ -19,10 +19,10 @@ from shoal.api.web.connections import (
     Connections,
     Networks,
 )
+from tests.support.waiting import DEADLINE_S
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
-DEADLINE_S = 10
 ANSWER = b"x" * 40
 
 

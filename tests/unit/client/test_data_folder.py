@@ -31,7 +31,7 @@ from shoal.client.local.data_folder import (
 from shoal.client.local.fork_server import ForkServer
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port, require_free_port
-from tests.support.waiting import START_S
+from tests.support.waiting import DEADLINE_S, START_S
 
 STATE = ClusterState("http://127.0.0.1:8765", "127.0.0.1:2181", "", 1, 2, 2, "", "", "")
 
@@ -109,7 +109,7 @@ def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
     child = _Process("api", ["--no-such-argument"], log, {}, server)
     child.start()
     assert child.process is not None
-    child.process.wait(60)
+    child.process.wait(DEADLINE_S)
     server.close()
     said = "\n".join(child.tail())
     assert "usage:" in said

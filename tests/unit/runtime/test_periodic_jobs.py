@@ -191,7 +191,7 @@ async def test_clock_that_cannot_be_read_ends_the_work_with_its_error() -> None:
     async with office.running() as run:
         office.clock.error = OSError("no clock")
         with pytest.raises(OSError, match="no clock"):
-            await asyncio.wait_for(run, 5.0)
+            await asyncio.wait_for(run, DEADLINE_S)
 
 
 async def test_wakeup_that_was_queued_before_the_end_starts_no_job() -> None:

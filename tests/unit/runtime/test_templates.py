@@ -1,10 +1,14 @@
 """Templates of messages say what they should, and cost little whatever is written."""
 
+import contextlib
+import time
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
-from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.runtime.side.process import SideProcesses
+from shoal.runtime.side.templates import WORK, TemplateError, Templates, check, render
 
 FACTS = {
     "subject": "daily failed",
@@ -29,7 +33,7 @@ FACTS = {
     ],
 )
 def test_what_templates_say(template: str, said: str) -> None:
-    assert TEMPLATES.render(template, FACTS) == said
+    assert render(template, FACTS) == said
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ def test_what_templates_say(template: str, said: str) -> None:
 )
 def test_mistakes_are_told(template: str, says: str) -> None:
     with pytest.raises(TemplateError, match=says):
-        TEMPLATES.render(template, FACTS)
+        render(template, FACTS)
 
 
 TEN = "a" * 10
@@ -65,12 +69,61 @@ GREEDY = [
 
 @pytest.mark.parametrize("template", GREEDY, ids=range(len(GREEDY)))
 def test_no_template_takes_much(template: str) -> None:
-    TEMPLATES.check("what Liquid imports is not the template's")
+    check("what Liquid imports is not the template's")
     tracemalloc.start()
     try:
         with pytest.raises(TemplateError):
-            TEMPLATES.render(template, FACTS)
+            render(template, FACTS)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 10_000_000
+
+
+SOME = "{% assign s = 'x' %}" + "{% assign s = s | append: s %}" * 15  # 32,768 characters
+
+
+def test_all_filters_of_a_template_share_a_budget() -> None:
+    """Each of them is within its own limit."""
+    template = SOME + "{{ s" + " | split: '' | sort | join: ''" * 150 + " | size }}"
+    usual_s, attack_s = cpu_s(lambda: render(SOME * 20, {})), cpu_s(lambda: render(template, {}))
+    assert attack_s < 20 * usual_s + 0.05
+    with pytest.raises(TemplateError, match=f"more than {WORK:,} characters together"):
+        render(template, {})
+
+
+def cpu_s(work: Callable[[], object]) -> float:
+    began_s = time.process_time()
+    with contextlib.suppress(TemplateError):
+        work()
+    return time.process_time() - began_s
+
+
+@pytest.mark.parametrize("use", ["join: ''", "size", "reverse", "sort", "sum", "map: 'a'"])
+def test_a_range_is_as_long_as_what_is_in_it(use: str) -> None:
+    with pytest.raises(TemplateError, match="more than 100,000 characters"):
+        render("{{ (1..99999999999) | " + use + " }}", {})
+
+
+# What holds the interpreter in C code, or takes all memory: only a process can be ended.
+LONG = {
+    "braces": "{" * 20_000,
+    "empty lines": "{% liquid" + "\n" * 19_000 + " %}",
+    "loops of nothing": "{% for i in (1..10000) %}"
+    + ("{% if " + " or ".join(["false"] * 200) + " %}{% endif %}") * 5
+    + "{% endfor %}",
+    "assignments": "{% for i in (1..10000) %}" + "{% assign a = i %}" * 1_000 + "{% endfor %}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("template", LONG.values(), ids=LONG)
+async def test_a_template_that_takes_long_ends_with_its_process(template: str) -> None:
+    async with SideProcesses(1) as processes:
+        templates = Templates(processes)
+        ours_s = time.process_time()
+        with pytest.raises(TemplateError, match="takes too much: it takes more than"):
+            await templates.render("default", template, FACTS)
+        assert time.process_time() - ours_s < 0.2
+        assert await templates.render("default", "{{ subject }}", FACTS) == "daily failed"
+        with pytest.raises(TemplateError, match="missing tag name"):
+            await templates.check("default", "{% for")

@@ -24,7 +24,7 @@ from shoal.proto.shoal_pb2_grpc import (
     add_WorkerServiceServicer_to_server,
 )
 from shoal.worker.agent import Agent, Lifetime, Loops
-from shoal.worker.attempts.held import HeldAttempts
+from shoal.worker.attempts.held import HeldAttempts, PrefetchTimes
 from shoal.worker.execution.probes import ProbeService
 from shoal.worker.execution.runner import Runner
 from shoal.worker.execution.service import WorkerService
@@ -80,6 +80,7 @@ class Foundation:
     spool: Spool
     resources_url: str  # of the storage of resources
     logs_url: str  # of the archive of logs; empty: there is none
+    prefetch_times: PrefetchTimes
 
 
 class Worker:
@@ -90,7 +91,9 @@ class Worker:
         self._base, self._tasks, self._lifetime = base, tasks, lifetime
         helpers = Helpers(folders.work, launcher, os.environ)
         self._queue = TaskQueue(base.session)
-        self._attempts = attempts = HeldAttempts(settings.slots, settings.prefetch)
+        self._attempts = attempts = HeldAttempts(
+            settings.slots, settings.prefetch, base.prefetch_times
+        )
         self._lease = Lease(base.session, launcher)
         self._claims = HeldClaims(base.session, self._queue, tasks)
         self._fetch_patience_s = (

@@ -17,6 +17,7 @@ from shoal.runtime.descriptors import raise_descriptor_limit
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.agent import Lifetime
 from shoal.worker.assembly import Foundation, Worker
+from shoal.worker.attempts.held import PREFETCH_TIMES, PrefetchTimes
 from shoal.worker.home.cluster_file import follow_tree, join_tree
 from shoal.worker.home.home import WorkerHome
 from shoal.worker.home.spool import Spool
@@ -58,6 +59,7 @@ async def run_worker(
     *,
     adopts_orphans: bool = False,
     task_descriptors: int | None = None,
+    prefetch_times: PrefetchTimes = PREFETCH_TIMES,
 ) -> None:
     """Run one worker until ``stop``; ``at_once`` cuts the leaving short.
 
@@ -77,7 +79,7 @@ async def run_worker(
             cgroup=home.cgroup,
         )
         working = asyncio.create_task(
-            _run(settings, cluster, home, spool, launcher, stack, lifetime)
+            _run(settings, cluster, home, spool, launcher, stack, lifetime, prefetch_times)
         )
         leaving = asyncio.create_task(_cancel_unready(working, lifetime))
         try:
@@ -112,6 +114,7 @@ async def _run(
     launcher: Launcher,
     stack: AsyncExitStack,
     lifetime: Lifetime,
+    prefetch_times: PrefetchTimes,
 ) -> None:
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
     session = await connect_when_there(
@@ -142,6 +145,7 @@ async def _run(
         spool=spool,
         resources_url=cluster.resources,
         logs_url=cluster.logs_url,
+        prefetch_times=prefetch_times,
     )
     belongs = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:

@@ -161,7 +161,7 @@ class WorkerSettings(BaseSettings):
 
     # Spark Connect servers that this worker keeps, one for each project that asks for it; 0: none.
     # Each has a heap of so many MiB, runs what it is asked for on this cluster, and is ended when
-    # nobody has used it for so long.
+    # it was unused for so long.
     spark_servers: int = Field(default=2, ge=0, le=100)
     spark_memory_mb: int = Field(default=1024, ge=500)
     spark_master: str = Field(default="local[*]", pattern=r"^(local|spark://|yarn|k8s://)\S*$")
@@ -170,7 +170,7 @@ class WorkerSettings(BaseSettings):
     spark_class_archive: bool = True
 
     def for_task_types(self) -> dict[str, str]:
-        """Return what task types are told of these settings; see TaskContext."""
+        """Return what task types get of these settings; see TaskContext."""
         return {
             "http_allow": self.http_allow,
             "http_deny": self.http_deny,

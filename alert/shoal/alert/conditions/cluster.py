@@ -23,7 +23,7 @@ KINDS = {"worker": Trigger.WORKER_GONE, "master": Trigger.MASTER_GONE}
 
 FORGET = timedelta(days=30)  # members that are gone
 _SLOW_S = 1.0  # for the database or ZooKeeper to answer a trivial question
-_SLOW_LOOKS = 3  # in a row, before that is told
+_SLOW_LOOKS = 3  # in a row, before an alert
 _ENDING = timedelta(days=14)  # of a certificate
 _NAMED = 10  # partitions
 _NEWS = timedelta(hours=1)  # in which alerts about skipped items are degraded service
@@ -32,7 +32,7 @@ Problems = dict[str, str]  # what it is, as part of a subject; and the reason
 
 
 class ClusterConditions:
-    """Looks at the cluster. It keeps since when something is so that takes a while to be told."""
+    """Looks at the cluster. It keeps since when slow conditions hold."""
 
     def __init__(
         self,

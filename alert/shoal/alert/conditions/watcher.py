@@ -158,7 +158,7 @@ class Watcher:
             for one in ended
             if (one.project, one.rule, one.trigger, one.workflow) not in going_on
         ]
-        # Where the rule is gone, nobody has seen whether its cause is.
+        # Where the rule is gone, the state of its cause is unknown.
         orphans = [one for one in ended if not self._is_watched(one)]
         forgotten = [one for one in ended if self._is_watched(one) and failed.is_forgotten(one)]
         ended = [one for one in ended if one not in orphans and one not in forgotten]

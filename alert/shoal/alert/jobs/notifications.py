@@ -47,7 +47,7 @@ def deliveries(
 
 
 def next_at(rule: RuleSpec, alert: Alert, steps: int, now: datetime) -> datetime | None:
-    """Return when somebody is told of an alert again that goes on; None: never.
+    """Return when the next reminder of an alert that goes on is due; None: never.
 
     ``steps``: escalations that have been. All times count from the first message.
     """

@@ -34,7 +34,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.runs.quarantine import ItemKind, QuarantinedItem, reason_of
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.secret_stores.resolver import Resolver
-from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.runtime.side.templates import Templates
 from shoal.runtime.vault import Vault
 from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import JobTaken, UnreadableRow
@@ -108,10 +108,11 @@ class AlertSender:
         clock: Callable[[], datetime],
         secrets: ChannelSecrets,
         cluster: str,
+        templates: Templates,
     ) -> None:
         self._database, self._share, self._epoch = database, share, epoch
         self._settings, self._clock = settings, clock
-        self._secrets, self._cluster = secrets, cluster
+        self._secrets, self._cluster, self._templates = secrets, cluster, templates
         self._catalog = Catalog()
         self._lines: defaultdict[Named, _ChannelQueue] = defaultdict(_ChannelQueue)
         self._under_way: set[asyncio.Task[None]] = set()
@@ -171,7 +172,7 @@ class AlertSender:
                 continue
             line.sending += 1
             line.sent_at.append(time.monotonic())
-            task = asyncio.create_task(self._send(delivery, message, channel, line))
+            task = asyncio.create_task(self._send(delivery, *message, channel, line))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
         return looked_at
@@ -185,8 +186,13 @@ class AlertSender:
             and not line.has_room(spec, self._settings.at_once, now_s)
         ]
 
-    async def _claim(self, delivery: AlertDelivery, now: datetime) -> AlertMessage | None:
-        """Store that a message is being sent, and return it; None: it is not to be sent."""
+    async def _claim(
+        self, delivery: AlertDelivery, now: datetime
+    ) -> tuple[AlertMessage, RuleSpec | None] | None:
+        """Store that a message is being sent; return it, and the rule that has its templates.
+
+        None: it is not to be sent.
+        """
         async with self._database.unit_of_work() as uow:
             await uow.alert_jobs.require(job_of(self._share), self._epoch)
             if not await uow.deliveries.claim(delivery.id):
@@ -208,18 +214,17 @@ class AlertSender:
         except Exception as error:
             if is_outage(error):
                 raise
-            return await self._plain(delivery, mentioned, error)
+            return await self._plain(delivery, mentioned, error), None
 
     async def _written(
         self, delivery: AlertDelivery, mentioned: Sequence[int], now: datetime
-    ) -> AlertMessage:
-        """Return a message as it usually is."""
+    ) -> tuple[AlertMessage, RuleSpec | None]:
+        """Return a message as it usually is, and its rule if that is still there."""
         async with self._database.unit_of_work(read_only=True) as uow:
             facts = await uow.alert_facts.read(delivery, mentioned, now)
         rule = self._catalog.rule(delivery.project, delivery.rule)
         language = rule.language if rule is not None else Language.ENGLISH
-        message = write(facts, language, self._settings.public_url, self._cluster)
-        return message if rule is None else _reworded(message, rule)
+        return write(facts, language, self._settings.public_url, self._cluster), rule
 
     async def _plain(
         self, delivery: AlertDelivery, mentioned: Sequence[int], error: Exception
@@ -257,7 +262,7 @@ class AlertSender:
     async def _is_withdrawn(
         self, uow: UnitOfWork, delivery: AlertDelivery, mentioned: list[int]
     ) -> bool:
-        """Say whether nobody needs to know any more: nobody was told, and all has recovered."""
+        """Say whether a message is unnecessary: none was sent, and all alerts have recovered."""
         if delivery.tries > 0 or delivery.kind in (DeliveryKind.RESOLVED, DeliveryKind.TEST):
             return False
         found = await uow.alerts.known(mentioned)
@@ -270,11 +275,14 @@ class AlertSender:
         self,
         delivery: AlertDelivery,
         message: AlertMessage,
+        rule: RuleSpec | None,
         channel: ChannelSpec | None,
         line: _ChannelQueue,
     ) -> None:
         began, started = self._clock(), time.monotonic()
         try:
+            if rule is not None:  # here, where other projects do not wait for it
+                message = await _reworded(self._templates, delivery.project, message, rule)
             secrets: dict[str, str] = {}
             is_sent, may_pass, answer = await self._attempt(delivery, message, channel, secrets)
             answer = _masked(answer, secrets.values())
@@ -338,7 +346,7 @@ class AlertSender:
         ``secrets`` gets those that the channel is given: what is said may hold them.
         """
         if channel is None:
-            return False, False, f"there is no channel {delivery.channel} (any more)"
+            return False, False, f"there is no channel {delivery.channel}, or it was deleted"
         if not channel.enabled:
             return False, False, f"the channel {delivery.channel} is disabled"
         try:
@@ -372,14 +380,16 @@ def _masked(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _reworded(message: AlertMessage, rule: RuleSpec) -> AlertMessage:
+async def _reworded(
+    templates: Templates, project: str, message: AlertMessage, rule: RuleSpec
+) -> AlertMessage:
     """Return a message as the rule's templates have it; where they fail, as it was, saying so."""
+    facts = {**message.facts, "text": message.text}
+    words = []
     try:
-        subject, text = (
-            TEMPLATES.render(template, {**message.facts, "text": message.text}) if template else ""
-            for template in (rule.templates.subject, rule.templates.text)
-        )
-    except TemplateError as error:
-        said = f"{message.text}\nThe templates of the rule cannot be used: {error}\n"
+        for one in (rule.templates.subject, rule.templates.text):
+            words.append(await templates.render(project, one, facts) if one else "")  # noqa: PERF401
+    except Exception as error:  # noqa: BLE001 - whatever a template does, the message is sent
+        said = f"{message.text}\nThe templates of the rule cannot be used: {reason_of(error)}\n"
         return reworded(message, "", said)
-    return reworded(message, subject, text)
+    return reworded(message, *words)

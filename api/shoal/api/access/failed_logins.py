@@ -1,7 +1,7 @@
-"""Wrong passwords slow down the one who gives them, and nobody else.
+"""Wrong passwords slow down the caller who gives them, and no other.
 
 Counted in this process, by the user's name together with the address that asks, and by the address
-alone. So somebody who guesses at a user's password does not lock that user out.
+alone. So a caller who guesses at a user's password does not lock that user out.
 
 Many people may share an address, that of their router or proxy. Guesses at one name count for the
 address only until that name has to wait itself. Guesses at many names make new names wait for

@@ -53,7 +53,7 @@ def show(password: str, data: Path) -> None:
     place = f"the password {password}\nIt is shown this once; it"
     if not sys.stdout.isatty():
         file = data / FILE
-        # One of an earlier database may be there, and is of no use any more.
+        # A token of an earlier database may exist; it is useless now.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         with os.fdopen(os.open(file, flags, 0o600), "w") as out:
             os.fchmod(out.fileno(), 0o600)

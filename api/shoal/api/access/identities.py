@@ -2,7 +2,7 @@
 
 Rights are read once and remembered until the number of their changes in the database is another
 one. It is looked at before a remembered answer is trusted, though not twice within ``LOOK_S``: so
-what somebody loses is lost on every API process within that time.
+lost permissions are lost on every API process within that time.
 """
 
 import asyncio
@@ -62,14 +62,14 @@ class Identities:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def find(self, credential: Credential) -> SignedIn | None:
-        """Return who it is; None: nobody (any more). Raises DatabaseUnavailable."""
+        """Return the identity; None: unknown or ended. Raises DatabaseUnavailable."""
         given = credential.text.encode()
         if not credential.is_session and hmac.compare_digest(given, self._break_glass):
             return SignedIn(BREAK_GLASS, None, None)
         if credential.is_session and (until := self.sealed.until(credential.text)):
             return SignedIn(BREAK_GLASS, until, None)
         if not credential.is_session and not is_token(credential.text):
-            return None  # costs nobody a look into the database
+            return None  # without a query of the database
         await self._forget_what_has_changed()
         found = self._known.get(credential)
         if found is None or self._is_over(found):
@@ -86,7 +86,7 @@ class Identities:
     async def watching(
         self, credential: Credential, keeps: Callable[[Principal], bool]
     ) -> AsyncIterator[asyncio.Event]:
-        """Return an event that is set when the credential is worth nothing any more.
+        """Return an event that is set when the credential is no longer valid.
 
         Or when ``keeps`` says so of the principal behind it, whose rights may have changed.
         """

@@ -70,7 +70,7 @@ class SealedSessions:
         return until if self._now() < until and text not in self._ended else None
 
     def end(self, text: str) -> None:
-        """Sign out: the cookie is worth nothing any more, for as long as this process lives."""
+        """Sign out: this process refuses the cookie from now on."""
         if self.until(text) is None:
             return
         while len(self._ended) >= MOST_ENDED:

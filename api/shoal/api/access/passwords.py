@@ -100,7 +100,7 @@ def _verify(hashed: str, password: str) -> bool:
 
 
 def random_password() -> str:
-    """Return a password that nobody can guess."""
+    """Return a random password."""
     return secrets.token_urlsafe(18)
 
 

@@ -41,6 +41,7 @@ THINGS: Mapping[str, Thing] = {
 # The parameters that the guard adds to each handler.
 _CALLER, _RECORD = "guarded_caller", "guarded_record"
 _MARK, _IN_PATH, _ACTION = "shoal_permission", "shoal_things", "shoal_action"
+_LARGE = "shoal_large"
 _ACTION_PATTERN = re.compile(r"[a-z][a-z-]*\.[a-z][a-z-]*")  # noun.verb
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
@@ -65,7 +66,11 @@ class ReadsProjects(Protocol):
 
 
 def needs(
-    permission: Permission, *, audit: str | None = None, project_may_be_missing: bool = False
+    permission: Permission,
+    *,
+    audit: str | None = None,
+    project_may_be_missing: bool = False,
+    large: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Return a decorator for the handler of a route whose callers need ``permission``.
 
@@ -74,6 +79,7 @@ def needs(
 
     ``audit``: the action that the audit calls it by, as noun.verb; ``NOTHING`` for a POST that
     changes nothing. A GET with an action is noted, too, but many of a minute are counted.
+    ``large``: it may take seconds of processor time, so it waits for a turn (``web.turns``).
     """
     if audit not in (None, NOTHING) and not _ACTION_PATTERN.fullmatch(audit or ""):
         raise TypeError(f"{audit!r} is not an action: noun.verb")
@@ -140,6 +146,7 @@ def needs(
         setattr(guarded, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
         setattr(guarded, _MARK, permission)
         setattr(guarded, _ACTION, audit)
+        setattr(guarded, _LARGE, large)
         setattr(guarded, _IN_PATH, in_path.keys())
         return guarded  # type: ignore[return-value]
 
@@ -156,6 +163,11 @@ def action_of(handler: Callable[..., Any]) -> str | None:
     """Return what the audit calls what a route does; None: it was not said."""
     found: str | None = getattr(handler, _ACTION, None)
     return found
+
+
+def is_large(handler: Callable[..., Any]) -> bool:
+    """Say whether requests to a route's handler wait for a turn."""
+    return bool(getattr(handler, _LARGE, False))
 
 
 def judged_of(handler: Callable[..., Any]) -> Set[str]:

@@ -4,7 +4,7 @@ A route that changes something says so in its signature, and checks within its t
 
     async def put_calendar(…, condition: Condition) -> CalendarOut:
         async with store.unit_of_work() as uow:
-            await uow.projects.hold(project)  # until the commit nobody else changes what it has
+            await uow.projects.hold(project)  # locks what it has until the commit
             await condition.check(lambda: _shown(uow, project, name), body)
             stored, is_new = await uow.calendars.put(…)
             await uow.commit()
@@ -79,7 +79,7 @@ class Preconditions:
         return self._match is not None or self._must_be_new or self._needs_match
 
     def strictly(self) -> "Preconditions":
-        """Return them for a thing that nobody overwrites without having seen it."""
+        """Return them for a thing that can be overwritten only by a caller who has read it."""
         return Preconditions(
             self._match, must_be_new=self._must_be_new, needs_match=True, answer=self._answer
         )
@@ -91,7 +91,7 @@ class Preconditions:
         *,
         tag_of: Callable[[_Out], str] = etag_of,
     ) -> None:
-        """Return if the change may be made. Call it where nobody else can change the state.
+        """Return if the change may be made. Call it where the state is locked.
 
         ``show`` reads the state, and raises NotFound if there is none. ``wanted`` is what it would
         become: the answer to a caller with an old state says in what the two differ. Raises

@@ -7,6 +7,7 @@ are frozen: see ``docs/api.md``.
 
 import re
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
@@ -22,12 +23,20 @@ from shoal.api.access.audit import Record, address_of
 from shoal.api.access.authentication import authenticate, documented_credentials
 from shoal.api.access.callers import caller_of
 from shoal.api.access.control import access_of
-from shoal.api.endpoints.guard import NOTHING, THINGS, action_of, judged_of, permission_of
+from shoal.api.endpoints.guard import (
+    NOTHING,
+    THINGS,
+    action_of,
+    is_large,
+    judged_of,
+    permission_of,
+)
 from shoal.api.endpoints.preconditions import STATUSES, is_conditional
 from shoal.api.web.body import MAX_BODY_BYTES, JsonRequest
 from shoal.api.web.errors import FieldError, InvalidRequest
 from shoal.api.web.middleware import PREFIX
 from shoal.api.web.problems import documented
+from shoal.api.web.turns import LargeRequests
 from shoal.core.access.permissions import OF_PROJECT
 from shoal.core.hints import MOST_MISTAKES, Hints
 
@@ -62,12 +71,19 @@ class BoundedRoute(APIRoute):
             checked = JsonRequest(request.scope, request.receive)
             checked.most_bytes = self.most_bytes
             if body_field is not None:
-                await checked.read_json()
-                if is_whole:
-                    await checked.validate_large(body_field)
-            return await handler(checked)
+                await checked.read()  # before its turn: a slow client holds up no other
+            async with self.turn(checked):
+                if body_field is not None:
+                    await checked.parse_json()
+                    if is_whole:
+                        await checked.validate_large(body_field)
+                return await handler(checked)
 
         return strict
+
+    def turn(self, request: JsonRequest) -> AbstractAsyncContextManager[None]:
+        """Return the block in which a request is worked on."""
+        return nullcontext()
 
 
 class ReturnRoute(BoundedRoute):
@@ -89,12 +105,14 @@ class StrictRoute(BoundedRoute):
         permission = permission_of(endpoint)
         if permission is None:
             raise TypeError(f"{path}: put @needs(Permission.…) on {endpoint.__name__}")
-        action = action_of(endpoint)
+        action, self._is_large = action_of(endpoint), is_large(endpoint)
         options["openapi_extra"] = {
             **(options.get("openapi_extra") or {}),
             "x-permission": str(permission),
             **({} if action in (None, NOTHING) else {"x-audit": action}),
         }
+        if self._is_large:
+            options["responses"] = {**documented(429), **(options.get("responses") or {})}
         if is_conditional(endpoint):
             options["responses"] = {**documented(*STATUSES), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **options)
@@ -116,6 +134,13 @@ class StrictRoute(BoundedRoute):
             getattr(request.state, "request_id", ""),
             is_reading=request.method in _SAFE_METHODS,
         )
+
+    def turn(self, request: JsonRequest) -> AbstractAsyncContextManager[None]:
+        """Return the block in which a request is worked on. Raises TooManyRequests."""
+        if not (self._is_large or request.is_large):
+            return nullcontext()
+        turns: LargeRequests = request.app.state.services.large_requests
+        return turns.turn(caller_of(request).name)
 
 
 _VERBS = {"post": "create", "patch": "change"}

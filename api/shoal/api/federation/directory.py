@@ -1,8 +1,8 @@
-"""A directory (LDAP): somebody's password is right if a bind with it succeeds.
+"""A directory (LDAP): a password is right if a bind with it succeeds.
 
 Encrypted always, with a certificate that is checked. Nothing is followed elsewhere: no referral.
 The library waits for sockets, so it works in threads of its own; a directory that hangs delays
-nobody but those who sign in there.
+only those who sign in there.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _Entry = tuple[str, Mapping[str, Any]]
 
 
 class _UnusableServer(Exception):
-    """A server cannot say who somebody is. The text is for the log."""
+    """A server cannot identify a user. The text is for the log."""
 
 
 class VerifiedTls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
@@ -84,7 +84,7 @@ class Directory:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def identity(self, name: str, password: str) -> Identity | None:
-        """Return who has this name and this password; None: nobody.
+        """Return the identity with this name and password; None: there is none.
 
         Raises IssuerUnavailable, TooManyRequests.
         """

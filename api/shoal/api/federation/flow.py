@@ -1,7 +1,7 @@
 """The way of a browser to a provider and back.
 
 One secret in a cookie of the browser makes the rest: state, nonce and code verifier are derived
-from it, so that nothing is stored before somebody has really signed in, and any API process can
+from it, so that nothing is stored before a user has really signed in, and any API process can
 go on. Without the cookie an answer of the provider is worth nothing in another browser.
 
 The way ends at a page of this API, not at a redirect: a browser sends the session's cookie with

@@ -1,4 +1,4 @@
-"""Who somebody is for an issuer."""
+"""The identity of a user at an issuer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,5 +42,5 @@ class IssuerRules:
     groups: Mapping[str, str]
 
     def own_groups(self, identity: Identity) -> frozenset[str]:
-        """Return the names of our groups that somebody is in by the word of the issuer."""
+        """Return the names of our groups that the issuer puts a user in."""
         return frozenset(ours for theirs, ours in self.groups.items() if theirs in identity.groups)

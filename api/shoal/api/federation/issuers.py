@@ -87,7 +87,7 @@ def _trusting(where: str, ca: Path | None) -> ssl.SSLContext:
 
 
 def _secret(where: str, file: Path) -> str:
-    """Return the first line of a file that nobody else can read."""
+    """Return the first line of a file that other users cannot read."""
     try:
         with file.open(encoding="utf-8") as opened:
             if stat.S_IMODE(os.fstat(opened.fileno()).st_mode) & 0o077:

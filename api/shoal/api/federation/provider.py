@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 KEPT_S = 3600.0  # what a provider says about itself
 KEYS_AGAIN_S = 10.0  # between two looks for a key that is not known
-DOWN_S = 2.0  # so long nobody asks again what has just failed
+DOWN_S = 2.0  # time without a new request after a failure
 _MOST_GROUPS = 5000
 _END_SESSION = "end_session_endpoint"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -136,7 +136,7 @@ class Provider:
             return self._keys
 
     async def _newer_keys(self, found: _Metadata, known: KeySet) -> KeySet:
-        """Return the keys of now. Tokens with made-up key ids make nobody ask without end."""
+        """Return the keys of now. Tokens with made-up key ids cannot cause endless requests."""
         async with self._asking:
             if self._keys is known and self._clock_s() >= self._keys_again_s:
                 await self._read_keys(found)
@@ -228,7 +228,7 @@ class Provider:
     def _identity(self, claims: Mapping[str, Any]) -> Identity:
         name, full_name = claims.get(self.settings.name_claim), claims.get("name")
         if self.settings.name_claim == "email" and claims.get("email_verified") is not True:
-            name = None  # it could be somebody else's address
+            name = None  # it could be another user's address
         groups = claims.get(self.settings.groups_claim) if self.settings.groups_claim else None
         listed = groups if isinstance(groups, list) else []
         return Identity(
@@ -278,7 +278,7 @@ def new_client(verify: Any) -> httpx.AsyncClient:
         trust_env=False,
         follow_redirects=False,
         headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-        # None is kept: one that the other side closes meanwhile would cost somebody a sign-in.
+        # None is kept: one that the other side closes meanwhile would make a sign-in fail.
         limits=httpx.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=0),
     )
 

@@ -105,7 +105,12 @@ class Feed:
         """
         subscription = Subscription(wants, self._unread_events, key)
         async with self._starting:
-            tail = await self._running_tail()
+            if self._tail is None or self._task is None or self._task.done():
+                tail = EventTail(self._database)
+                await tail.start()
+                self._tail = tail
+                self._task = asyncio.create_task(self._run(tail), name="event feed")
+            tail = self._tail
             # Nothing awaits from here to the end: the position and the set belong together.
             assert tail.position is not None
             subscription.position = tail.position
@@ -116,14 +121,6 @@ class Feed:
             self._subscriptions.discard(subscription)
             if not self._subscriptions:
                 self._stop()
-
-    async def _running_tail(self) -> EventTail:
-        if self._tail is None or self._task is None or self._task.done():
-            tail = EventTail(self._database)
-            await tail.start()
-            self._tail = tail
-            self._task = asyncio.create_task(self._run(tail), name="event feed")
-        return self._tail
 
     def _stop(self) -> None:
         if self._task is not None:

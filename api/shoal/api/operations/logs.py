@@ -2,7 +2,7 @@
 
 A log is addressed by the ids of the attempt, never by a path. The worker that ran the attempt is
 looked up among the live ones; it may have been restarted since and go by another id then, so if
-it is not there the others are asked. What no worker has any more may be in the archive.
+it is not there the others are asked. Logs that no worker has any longer may be in the archive.
 """
 
 import asyncio
@@ -347,7 +347,7 @@ class LogProxy:
 
 
 def why_deleted(told: Mapping[str, Any], finished_at: datetime, now: datetime) -> str | None:
-    """Return why a worker with this answer has no log of an attempt any more; None: it should."""
+    """Return why a worker with this answer has lost the log of an attempt; None: it has not."""
     days = told.get("log_retention_days")
     is_number = isinstance(days, (int, float)) and not isinstance(days, bool)
     if is_number and days and (now - finished_at).total_seconds() > days * 86_400:

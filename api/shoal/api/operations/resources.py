@@ -57,7 +57,7 @@ class ResourceFiles:
         """Store a file; return its newest version, and whether that is a new one.
 
         ``expected``: see ``Resources.complete``. ``recorder``: of the entry in the audit. ``check``
-        raises what refuses the change, where nobody else can change the project's files; it is not
+        raises what refuses the change, where the project's files are locked; it is not
         asked when the newest version has the same content, for then there is no change.
         Raises BodyTooLarge, UploadStalled, StorageError, ResourceRefused.
         """
@@ -179,7 +179,7 @@ async def _pieces(chunks: AsyncIterator[bytes], stalled_s: float) -> AsyncIterat
     except TimeoutError:
         text = f"no byte of the file came for {stalled_s:g} s; send it again"
         raise UploadStalled(text) from None
-    except ClientDisconnect as error:  # nobody is there for an answer
+    except ClientDisconnect as error:  # the caller has gone
         raise StreamBroken from error
     if gathered:
         yield bytes(gathered)

@@ -40,7 +40,7 @@ this page again:</p>
 
 
 class PageRoute(Route):
-    """Matches what a browser asks for when somebody opens a page, and nothing of the API.
+    """Matches what a browser asks for when a user opens a page, and nothing of the API.
 
     So an unknown address of the API, and whatever a program asks for, stay problem documents.
     """

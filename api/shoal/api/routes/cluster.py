@@ -100,7 +100,7 @@ async def get_cluster(store: StoreDep, cluster: ClusterDep, past: PastDep) -> Cl
 
 
 async def _alert_servers(store: Store, cluster: ClusterView) -> list[str] | None:
-    """Return the members of their group; None: nothing is defined, or nobody can say."""
+    """Return the members of their group; None: nothing is defined, or it is unknown."""
     try:
         async with (
             asyncio.timeout(ANSWER_S),
@@ -116,7 +116,7 @@ async def _alert_servers(store: Store, cluster: ClusterView) -> list[str] | None
 
 
 async def _history(store: Store, past: PastRuns) -> HistoryExportOut | None:
-    """Return how the export of the history stands; None: there is none, or nobody can say."""
+    """Return how the export of the history stands; None: there is none, or it is unknown."""
     if not past.is_on:
         return None
     try:

@@ -107,7 +107,7 @@ async def get_readiness(
 
 
 def _as_seen(found: Health, caller: Caller) -> Health:
-    """Return what a caller is told: names of hosts and what servers say are for administrators."""
+    """Return what a caller sees: names of hosts and what servers say are for administrators."""
     if caller.may(Permission.CLUSTER_READ):
         return found
     plain = {

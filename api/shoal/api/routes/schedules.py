@@ -106,7 +106,7 @@ async def list_workflow_schedules(
     summary="Show when a schedule will fire",
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def preview_schedule(
     store: StoreDep,
     schedule_id: ScheduleId,
@@ -229,7 +229,7 @@ def _check_bulk(body: BulkSchedulesIn, project: str | None, workflow: str | None
     summary="Show when a schedule would fire",
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_READ, audit=NOTHING)
+@needs(Permission.PROJECT_READ, audit=NOTHING, large=True)
 async def preview_expression(store: StoreDep, body: Annotated[PreviewIn, Body()]) -> PreviewOut:
     """As for a schedule that exists; nothing is stored."""
     try:

@@ -1,4 +1,4 @@
-"""Alerts: rules, receivers, channels and silences; what has happened, and who was told."""
+"""Alerts: rules, receivers, channels and silences; what has happened, and who was notified."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -100,7 +100,7 @@ class AlertDeliveryOut(Answer):
 
 
 class AlertDetail(AlertOut):
-    """An alert, and who was told of it."""
+    """An alert, and who was notified of it."""
 
     deliveries: list[AlertDeliveryOut] = Field(description="The first message first.")
 

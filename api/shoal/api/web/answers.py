@@ -44,18 +44,14 @@ def _pieces(model: BaseModel) -> Iterator[str]:
     yield model.model_dump_json(exclude=set(long)).removesuffix("}")
     for name, value in long.items():
         yield f',"{name}":'
-        yield from _long_pieces(value)
+        if isinstance(value, list) and all(isinstance(one, BaseModel) for one in value):
+            yield "["
+            for number, one in enumerate(value):
+                yield ("," if number else "") + one.model_dump_json()
+            yield "]"
+        else:
+            yield long_json.compact(value)
     yield "}"
-
-
-def _long_pieces(value: list[Any] | dict[str, Any]) -> Iterator[str]:
-    if isinstance(value, list) and all(isinstance(one, BaseModel) for one in value):
-        yield "["
-        for number, one in enumerate(value):
-            yield ("," if number else "") + one.model_dump_json()
-        yield "]"
-    else:
-        yield long_json.compact(value)
 
 
 T = TypeVar("T")

@@ -22,28 +22,39 @@ from shoal.core.errors import shortened
 from shoal.core.untrusted import is_more
 
 MAX_BODY_BYTES = 8 * 1024 * 1024  # 10,000 tasks of some 800 bytes
-_INLINE_BYTES = 64 * 1024  # larger bodies are parsed and validated in a thread
+INLINE_BYTES = 64 * 1024
+"""Larger bodies are parsed and validated in a thread, within the turns of large requests."""
+
+MOST_MEMBERS = 20_000
+"""Members of one object: twice the tasks of a definition, by whose names some objects go."""
+
+MOST_VALUES = 1_000_000
+"""Members and items of all objects and lists of a body."""
+
 _INT64 = 2**63
 
 
 class JsonRequest(Request):
-    """A request whose JSON body has been read and checked by ``read_json``."""
+    """A request whose JSON body has been read and checked by ``parse_json``."""
 
     most_bytes: int = MAX_BODY_BYTES
     _content: bytes = b""
     _value: Any = None
 
-    async def read_json(self) -> None:
-        """Read the body. Raises NotJson, BodyTooLarge, MalformedBody, InvalidRequest.
+    async def read(self) -> None:
+        """Read the body. Raises BodyTooLarge."""
+        self._content = await self._read()
+
+    async def parse_json(self) -> None:
+        """Parse the body that was read. Raises NotJson, MalformedBody, InvalidRequest.
 
         The parser itself refuses more than 200 levels of nesting, NaN and Infinity.
         """
-        self._content = await self._read()
         if not self._content:
             return
         if not _is_json(self.headers.get("content-type", "")):
             raise BodyNotJson("send the body with the header 'Content-Type: application/json'")
-        if self._is_large:
+        if self.is_large:
             self._value = await asyncio.to_thread(_parse, self._content)
         else:
             self._value = _parse(self._content)
@@ -53,7 +64,7 @@ class JsonRequest(Request):
 
         Raises RequestValidationError. FastAPI takes the model that comes of it as it is.
         """
-        if not self._is_large:
+        if not self.is_large:
             return
         value, errors = await asyncio.to_thread(field.validate, self._value, {}, loc=("body",))
         if errors:
@@ -62,8 +73,9 @@ class JsonRequest(Request):
             self._value = value
 
     @property
-    def _is_large(self) -> bool:
-        return len(self._content) > _INLINE_BYTES
+    def is_large(self) -> bool:
+        """Whether work on the body that was read may take long."""
+        return len(self._content) > INLINE_BYTES
 
     async def _read(self) -> bytes:
         length = self.headers.get("content-length", "")
@@ -77,11 +89,11 @@ class JsonRequest(Request):
         return bytes(content)
 
     async def body(self) -> bytes:
-        """Return the body that ``read_json`` has read."""
+        """Return the body that ``read`` has read."""
         return self._content
 
     async def json(self) -> Any:
-        """Return the value that ``read_json`` has parsed."""
+        """Return the value that ``parse_json`` has parsed."""
         return self._value
 
 
@@ -128,15 +140,27 @@ def _unread(_: str) -> None:
     """Its value does not matter here."""
 
 
+def _counted(values: int) -> int:
+    if values > MOST_VALUES:
+        said = f"the body has more than {MOST_VALUES:,} values; send it in several requests"
+        raise InvalidRequest([FieldError("", said)])
+    return values
+
+
 def _check_storable(value: Any) -> None:
-    """Refuse what not every database can keep: NUL characters, numbers beyond 64 bits."""
-    waiting = [value]
+    """Refuse what is too much, and what not every database keeps: NUL, numbers beyond 64 bits."""
+    waiting, values = [value], 0
     while waiting:
         match waiting.pop():
             case dict() as members:
+                if len(members) > MOST_MEMBERS:
+                    said = f"an object has {len(members):,} members, at most {MOST_MEMBERS:,} are"
+                    raise InvalidRequest([FieldError("", f"{said} allowed")])
+                values = _counted(values + len(members))
                 waiting.extend(members)
                 waiting.extend(members.values())
             case list() as items:
+                values = _counted(values + len(items))
                 waiting.extend(items)
             case str() as text if "\0" in text:
                 raise InvalidRequest([FieldError("", "a text holds a NUL character")])

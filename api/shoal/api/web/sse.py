@@ -91,7 +91,7 @@ class EventStream(StreamingResponse):
 
     ``source`` yields encoded events and is closed in every case, whichever side ends the stream.
     ``rights`` is entered for as long as the stream is open; its event says that the caller may not
-    follow it any more.
+    follow it any longer.
     """
 
     media_type = MEDIA_TYPE

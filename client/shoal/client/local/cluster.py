@@ -446,7 +446,7 @@ def rotate(log: Path, most_bytes: int = MOST_BYTES) -> bool:
 
 
 def _copy(log: Path, kept: Path) -> None:
-    """Copy until nothing comes any more."""
+    """Copy until the end."""
     try:
         with log.open("rb") as source, kept.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)

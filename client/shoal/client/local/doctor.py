@@ -199,11 +199,12 @@ def _database(settings: ClusterSettings) -> DoctorFinding:
 
     async def ping() -> None:
         async with Database(settings.database) as database:
-            await database.ping()
+            await database.ping()  # a missing file that was there before is an error
 
     if settings.database.startswith("sqlite"):
         file = Path(settings.database.partition("///")[2])
-        if not file.exists():
+        used = file.with_name(f"{file.name}.lock")  # empty, or missing: it never was there
+        if not file.exists() and not (used.exists() and used.stat().st_size):
             return DoctorFinding("database", CheckVerdict.OK, f"SQLite, {file} (will be created)")
     asyncio.run(ping())
     kind = settings.database.partition(":")[0]

@@ -223,7 +223,7 @@ class ShoalClient(Operations):
     ) -> tuple[T, str]:
         """Return an answer and its ETag.
 
-        A change that names the ETag in ``if_match`` is refused (ApiProblem 412) if somebody else
+        A change that names the ETag in ``if_match`` is refused (ApiProblem 412) if another user
         has changed the same since.
         """
         return operation(*args, **named), self.etag

@@ -1,4 +1,4 @@
-"""The sticky assignment when everybody wants the same topics: a quota each, kept or filled up."""
+"""The sticky assignment when all members want the same topics: a quota each, kept or filled up."""
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ def deal(
 ) -> Assignment:
     """Return the assignment that is even and keeps the most of what ``owner`` says.
 
-    Everybody gets ``quota`` partitions, and ``extras`` members one more.
+    Every member gets ``quota`` partitions, and ``extras`` members one more.
     """
     partitions = [
         Partition(topic, index)
@@ -50,7 +50,7 @@ def _keep(
     quota: int,
     extras: int,
 ) -> int:
-    """Leave everybody what they own, up to their quota. Returns how many got one more.
+    """Leave every member what it owns, up to its quota. Returns how many got one more.
 
     Partitions with low indices are kept first, so that every topic loses some, rather than one
     of them all. Later ids come first, as in the cases that Kafka tests.

@@ -83,12 +83,12 @@ class OwnedPartition:
         self._task = background.start(self._run(), f"messages of {self._paths.root}")
 
     async def end(self) -> None:
-        """Hand nothing out any more, and refuse acknowledgements."""
+        """Stop deliveries, and refuse acknowledgements."""
         self._is_over = True
         await background.stop(self._task)
 
     async def settle(self) -> None:
-        """Hand nothing out any more; return when nothing is out: acknowledged, or for too long."""
+        """Stop deliveries; return when none is open: acknowledged, or for too long."""
         self._is_settling = True
         while (last_s := self.backlog.last_deadline_s) is not None:
             left_s = last_s - time.monotonic()
@@ -178,7 +178,11 @@ class OwnedPartition:
                 await self._read_tail()
                 await self._load()
                 await self._bury()
-                await self._prune()
+                # Buckets that are empty and stay so.
+                for bucket in filter(self._is_complete, list(self._finished)):
+                    with suppress(NoNode, NotEmpty):
+                        await self._session.delete(self._paths.waiting_bucket(bucket))
+                    self._finished.discard(bucket)
             except CoordinationError as error:
                 if error.retriable:
                     await self._session.connected()
@@ -292,13 +296,6 @@ class OwnedPartition:
         if there_is_more and len(self.backlog) < LOOK_AHEAD // 2:
             self._changes.set()
         self._on_news()
-
-    async def _prune(self) -> None:
-        """Delete buckets that are empty and stay so."""
-        for bucket in filter(self._is_complete, list(self._finished)):
-            with suppress(NoNode, NotEmpty):
-                await self._session.delete(self._paths.waiting_bucket(bucket))
-            self._finished.discard(bucket)
 
     def _is_complete(self, bucket: int) -> bool:
         """Whether no further message will fall into it."""

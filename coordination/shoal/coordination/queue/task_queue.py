@@ -47,13 +47,12 @@ from shoal.coordination.errors import (
     NotEmpty,
     SessionLost,
 )
-from shoal.coordination.queue import survey
 from shoal.coordination.queue.claims import SessionClaims
 from shoal.coordination.queue.entry import QueueEntry, TaskClaim
 from shoal.coordination.queue.head import QueueHead
 from shoal.coordination.queue.putter import Putter
 from shoal.coordination.queue.releases import ClaimReleases
-from shoal.coordination.queue.survey import QueuePosition
+from shoal.coordination.queue.survey import QueueLimits, QueuePosition, Survey
 from shoal.coordination.queue.transfer import ClaimTransfer, Moves
 from shoal.coordination.session.defaults import BATCH
 from shoal.coordination.session.session import ZkSession
@@ -63,17 +62,17 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 BATCHES_AT_ONCE = 8
-AT_ONCE = 500  # single requests in flight; entries that are compared without a turn for others
+LIMITS = QueueLimits()
 TIMER_S = 0.001  # a timer may fire this much too early
-LISTS_AT_ONCE = 50  # lists of a bucket, with up to 1000 names each, in flight
 _IN_ORDER = attrgetter(*(each.name for each in fields(QueueEntry)))
 
 
 class TaskQueue:
     """Put, claim and count entries. Belongs to one loop; share one for each session."""
 
-    def __init__(self, session: ZkSession) -> None:
-        self._session = session
+    def __init__(self, session: ZkSession, limits: QueueLimits = LIMITS) -> None:
+        self._session, self._limits = session, limits
+        self._survey = Survey(session, limits)
         self._heads: dict[str, QueueHead] = {}
         self._left_out: frozenset[int] = frozenset()
         self._putter = Putter(session)
@@ -99,7 +98,7 @@ class TaskQueue:
         """Take ``entries`` out of the queue; those already gone are fine."""
         inners: set[str] = set()
         outers: set[str] = set()
-        for some in _batches(list(entries), AT_ONCE):
+        for some in _batches(list(entries), self._limits.at_once):
             paths = [entry.path for entry in some]
             inners.update(path.rpartition("/")[0] for path in paths)
             await self._each(self._session.submit_delete, paths, NoNode)
@@ -112,19 +111,19 @@ class TaskQueue:
         in_bucket: defaultdict[str, list[QueueEntry]] = defaultdict(list)
         for number, entry in enumerate(entries, 1):
             in_bucket[entry.inner].append(entry)
-            if number % AT_ONCE == 0:
+            if number % self._limits.at_once == 0:
                 await asyncio.sleep(0)
         found: set[QueueEntry] = set()
         if in_bucket:
             await self._session.sync("/")  # our server may lag behind
         compared = 0  # since others had their turn
-        for buckets in _batches(list(in_bucket), LISTS_AT_ONCE):
+        for buckets in _batches(list(in_bucket), self._limits.lists_at_once):
             lists = await asyncio.gather(*(self._names(bucket) for bucket in buckets))
             for bucket, names in zip(buckets, lists, strict=True):
                 present = set(names)
                 found.update(entry for entry in in_bucket[bucket] if entry.name in present)
                 compared += len(in_bucket[bucket])
-                if compared >= AT_ONCE:
+                if compared >= self._limits.at_once:
                     compared = 0
                     await asyncio.sleep(0)
         return found
@@ -139,8 +138,8 @@ class TaskQueue:
         found: set[int] = set()
         if listed:
             await self._session.sync("/")
-        for start in range(0, len(listed), AT_ONCE):
-            some = listed[start : start + AT_ONCE]
+        for start in range(0, len(listed), self._limits.at_once):
+            some = listed[start : start + self._limits.at_once]
             stats = await asyncio.gather(*(self._session.exists(layout.claim(i)) for i in some))
             # What stands there without a session is not a claim.
             found.update(i for i, s in zip(some, stats, strict=True) if s and s.session_id)
@@ -277,14 +276,14 @@ class TaskQueue:
         ones); of more a sample is counted, and the result rounded to two digits. Takes at most
         some 2000 requests for a million entries.
         """
-        return await survey.depth(self._session, group)
+        return await self._survey.depth(group)
 
     async def ahead(self, entry: QueueEntry, most: int = 10_000) -> int | None:
         """Return how many entries of its group come before ``entry``, at most ``most``.
 
         None if it does not wait in the queue.
         """
-        return await survey.ahead(self._session, entry, most)
+        return await self._survey.ahead(entry, most)
 
     async def waiting(
         self, group: str, after: QueueEntry | None, most: int
@@ -294,11 +293,11 @@ class TaskQueue:
         It takes at most some 1000 lists, so of many small instances fewer may come although more
         wait; go on behind the last one then. What is put or taken meanwhile may or may not show.
         """
-        return await survey.waiting(self._session, group, after, most)
+        return await self._survey.waiting(group, after, most)
 
     async def claims(self) -> dict[int, str]:
         """Return every live claim: task instance id -> worker id."""
-        return await survey.claims(self._session)
+        return await self._survey.claims()
 
     async def page(self, after: QueuePosition, most: int) -> tuple[list[QueueEntry], QueuePosition]:
         """Return about ``most`` entries, of all groups in order, and the place to go on from.
@@ -307,7 +306,7 @@ class TaskQueue:
         thousand entries more, or fewer if buckets are small: it takes 1000 lists at most. What
         is put or taken meanwhile may or may not be in it.
         """
-        return await survey.page(self._session, after, most)
+        return await self._survey.page(after, most)
 
     @property
     def lost_races(self) -> int:
@@ -347,8 +346,8 @@ class TaskQueue:
         fine: type[CoordinationError] | tuple[type[CoordinationError], ...],
     ) -> None:
         """Send ``call`` for each argument, many at once; raise the first error not ``fine``."""
-        for start in range(0, len(arguments), AT_ONCE):
-            sent = [call(argument) for argument in arguments[start : start + AT_ONCE]]
+        for start in range(0, len(arguments), self._limits.at_once):
+            sent = [call(argument) for argument in arguments[start : start + self._limits.at_once]]
             for error in await asyncio.gather(*sent, return_exceptions=True):
                 if isinstance(error, BaseException) and not isinstance(error, fine):
                     raise error

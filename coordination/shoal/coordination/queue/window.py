@@ -3,7 +3,7 @@
 import time
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from shoal.coordination.cluster.lanes import LaneTurns
 from shoal.coordination.queue.entry import HIGHEST, LOWEST, QueueEntry
@@ -40,10 +40,6 @@ class Line:
         del self.entries[count:]
         self.is_complete, self._reach = False, self.entries[-1] if self.entries else None
 
-    def keep(self, wanted: Callable[[QueueEntry], bool]) -> None:
-        """Forget the entries that are not wanted; the reach stays."""
-        self.entries = list(filter(wanted, self.entries))
-
 
 class EntryWindow:
     """The first entries of a queue: those of the last reading, and later puts.
@@ -63,7 +59,10 @@ class EntryWindow:
     @property
     def entries(self) -> list[QueueEntry]:
         """All entries, those first whose turn it is."""
-        if self._merged is None:
+        if self._merged is None and len(self._lines) == 1:
+            (line,) = self._lines.values()
+            self._merged = line.entries
+        elif self._merged is None:
             by_priority: defaultdict[int, dict[int, Sequence[QueueEntry]]] = defaultdict(dict)
             for (priority, lane), line in self._lines.items():
                 if line.entries:
@@ -96,7 +95,13 @@ class EntryWindow:
         self.is_complete = is_complete
         self._lines, self._unread = dict(found), frozenset(unread)
         self._reads_to = max((priority for priority, _ in found), default=None)
-        self._keep(lambda e: e.task_instance_id not in blocked and e.partition not in left_out)
+        for line in self._lines.values():
+            line.entries = [
+                entry
+                for entry in line.entries
+                if entry.task_instance_id not in blocked and entry.partition not in left_out
+            ]
+        self._forget_ends()
 
     def reaches(self, entry: QueueEntry) -> bool:
         """Return whether the window would contain ``entry`` if the queue were read now."""
@@ -131,17 +136,21 @@ class EntryWindow:
 
     def drop(self, task_instance_ids: Collection[int]) -> None:
         """Forget entries by their task instances."""
-        self._keep(lambda entry: entry.task_instance_id not in task_instance_ids)
+        for line in self._lines.values():
+            line.entries = [e for e in line.entries if e.task_instance_id not in task_instance_ids]
+        self._forget_ends()
 
     def drop_partitions(self, partitions: Collection[int]) -> None:
         """Forget the entries of ``partitions``."""
-        self._keep(lambda entry: entry.partition not in partitions)
+        for line in self._lines.values():
+            line.entries = [entry for entry in line.entries if entry.partition not in partitions]
+        self._forget_ends()
 
-    def _keep(self, wanted: Callable[[QueueEntry], bool]) -> None:
-        for key, line in list(self._lines.items()):
-            line.keep(wanted)
-            if not line.entries and line.is_complete:
-                del self._lines[key]
+    def _forget_ends(self) -> None:
+        """Entries were forgotten; forget lanes in which nothing waits."""
+        over = [key for key, line in self._lines.items() if not line.entries and line.is_complete]
+        for key in over:
+            del self._lines[key]
         self._merged = None
 
 

@@ -35,7 +35,7 @@ async def _raise(session: ZkSession, path: str, epoch: int) -> Check:
             with suppress(NodeExists):
                 await session.create(path, data, makepath=True)
             continue  # read it: perhaps another owner's is there
-        stored = _epoch_in(node.data)
+        stored = int(node.data) if node.data.isdigit() and len(node.data) <= _DIGITS else None
         if stored is None:  # the owner that raised it is shut out by the new version all the same
             await quarantine.isolate(session, path, node, "no epoch of a fence", put=data)
             continue
@@ -46,7 +46,3 @@ async def _raise(session: ZkSession, path: str, epoch: int) -> Check:
         with suppress(BadVersion, NoNode):
             stat = await session.set(path, data, version=node.stat.version)
             return Check(path, stat.version)
-
-
-def _epoch_in(data: bytes) -> int | None:
-    return int(data) if data.isdigit() and len(data) <= _DIGITS else None

@@ -8,7 +8,7 @@ reconnects can leave a connection behind. So on each new connection something ha
 first that is done for a session alone: a write, or a transaction that checks and changes nothing.
  A loop that stands
 still must not own anything for ever: once it has not turned for as long as the session
-timeout, nothing is proven any more, and the connection is held still until the loop turns. So the
+timeout, nothing is proven, and the connection is held still until the loop turns. So the
 server ends the session as it does that of a process that is gone, and others take over.
 """
 

@@ -4,8 +4,9 @@ import asyncio
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 
-INTERVAL_S = 0.25  # between two measurements
+INTERVAL_S = 0.5  # between two measurements
 REMEMBERED_S = 60.0  # a delay
 NOTICEABLE_S = 0.5
 
@@ -31,12 +32,15 @@ class LoopLag:
         worst_s = self.worst_s
         return None if worst_s < NOTICEABLE_S else 2.0 ** math.floor(math.log2(worst_s))
 
-    async def run(self) -> None:
-        """Measure for ever."""
+    async def run(self, on_change: Callable[[], None] = lambda: None) -> None:
+        """Measure for ever; ``on_change`` is called when the level has changed."""
+        level_s = self.level_s
         while True:
             asked_s = time.monotonic() + INTERVAL_S
             await asyncio.sleep(INTERVAL_S)
             self.note(time.monotonic(), time.monotonic() - asked_s)
+            if level_s != (level_s := self.level_s):
+                on_change()
 
     def note(self, at_s: float, delay_s: float) -> None:
         """Take a measurement. Shorter delays that came earlier will never be the longest."""

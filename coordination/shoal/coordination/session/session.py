@@ -99,6 +99,8 @@ class ZkSession(Requests):
         self._connected = asyncio.Event()
         self._lost = asyncio.Event()
         self._lost.set()
+        self._doubters: set[asyncio.Future[None]] = set()  # who wait in ``unproven``
+        self._doubt_timer: asyncio.TimerHandle | None = None  # one for all of them
         self._proved = asyncio.Event()
         self._heartbeat: SessionHeartbeat
 
@@ -221,13 +223,28 @@ class ZkSession(Requests):
 
         A new session that is proven in the meantime does not count.
         """
-        lost = asyncio.create_task(self.lost())
+        ended = asyncio.get_running_loop().create_future()
+        self._doubters.add(ended)
         try:
-            while not lost.done() and (left_s := self.proven_until - boottime()) > 0:
-                # Not all at once: the wait stands still while the machine is suspended.
-                await asyncio.wait([lost], timeout=min(left_s, CHECK * self.timeout_s))
+            self._check_proof()
+            await ended
         finally:
-            lost.cancel()
+            self._doubters.discard(ended)
+
+    def _check_proof(self) -> None:
+        """Tell those who wait in ``unproven`` if the proof has ended; else check again soon."""
+        if self._doubt_timer is not None:
+            self._doubt_timer.cancel()
+            self._doubt_timer = None
+        left_s = self.proven_until - boottime()
+        if left_s <= 0:
+            for ended in self._doubters:
+                if not ended.done():
+                    ended.set_result(None)
+        elif self._doubters:
+            # Not all at once: the wait stands still while the machine is suspended.
+            pause_s = min(left_s, CHECK * self.timeout_s)
+            self._doubt_timer = asyncio.get_running_loop().call_later(pause_s, self._check_proof)
 
     def drop_connection(self) -> None:
         """Break the connection, but not the session: it is resumed with another one."""
@@ -352,6 +369,7 @@ class ZkSession(Requests):
         self.state = state
         if state is SessionState.LOST:
             self._lost.set()
+            self._check_proof()
         elif state is SessionState.CONNECTED:
             self._lost.clear()
         (self._connected.set if state is SessionState.CONNECTED else self._connected.clear)()

@@ -11,7 +11,7 @@ from enum import StrEnum
 class Permission(StrEnum):
     """What a request needs."""
 
-    # Of everybody who has signed in.
+    # Of every user who has signed in.
     SIGNED_IN = "signed-in"  # one's own account; what is the same for all projects
     # Of one project.
     PROJECT_READ = "project.read"  # definitions, runs, logs, files; no secret
@@ -55,7 +55,7 @@ OF_PLATFORM = frozenset(
 )
 
 
-#: Those that give rights to others. Nobody gives more than there is, so a token that is limited to
+#: Those that give rights to others. No caller gives more than it has, so a token that is limited to
 #: some permissions has none of these.
 GIVES_RIGHTS = frozenset({Permission.PROJECT_MANAGE, Permission.USER_MANAGE})
 

@@ -72,7 +72,7 @@ _CONDITIONS = frozenset(str(one) for one in OF_WORKFLOWS | OF_CLUSTER)
 
 @dataclass(frozen=True)
 class Occurrence:
-    """Something that happened, of which somebody may want to be told.
+    """Something that happened and may cause a notification.
 
     ``subject`` names what it is about, for what happens to that later: ``run/WORKFLOW``,
     ``task/WORKFLOW/TASK``, ``instance/ID``, ``backfill/ID``, ``schedule/ID``; of a condition it
@@ -95,7 +95,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Alerts about one of ``subjects`` have no cause any more, but for those about later runs.
+    """Alerts about one of ``subjects`` have lost their cause, except those about later runs.
 
     Not ``is_told``: the alerts end without a message, as nothing has recovered.
     """
@@ -109,7 +109,7 @@ class Recovery:
 
 
 def occurrence(event: ChangeEvent) -> Occurrence | None:
-    """Return what an event tells of; None: nothing that a rule could name."""
+    """Return what an event is about; None: nothing that a rule could name."""
     data = event.data
     found = _read(event.kind, data)
     if found is None:
@@ -159,7 +159,7 @@ def warned(succeeded: Occurrence, outputs: Mapping[str, str]) -> Occurrence | No
 
 
 def is_retry_of(event: ChangeEvent, failed: Occurrence) -> bool:
-    """Say whether an event tells of the next attempt, made by the decision that saw one fail.
+    """Say whether an event is about the next attempt, made by the decision that saw one fail.
 
     All events of a decision have one time. Who runs a task again later makes another decision.
     """

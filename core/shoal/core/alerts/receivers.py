@@ -1,4 +1,4 @@
-"""Receivers and channels: who is told, and by which way."""
+"""Receivers and channels: who is notified, and by which way."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -29,14 +29,14 @@ class Target(Strict):
 
 
 class Member(Strict):
-    """Somebody who can be told, by one way or several."""
+    """A person who can be notified, in one way or several."""
 
     name: StrictStr = Field(default="", max_length=200)
     targets: tuple[Target, ...] = Field(min_length=1, max_length=MOST_TARGETS)
 
 
 class ReceiverSpec(Strict):
-    """Who is told: all members, or with a rotation the one who is on duty."""
+    """Who is notified: all members, or with a rotation the one who is on duty."""
 
     members: tuple[Member, ...] = Field(min_length=1, max_length=MOST_MEMBERS)
     rotation: Rotation | None = None

@@ -33,9 +33,9 @@ class DeliveryKind(StrEnum):
 
     FIRING = "FIRING"  # something has happened
     REMINDER = "REMINDER"  # it goes on
-    ESCALATION = "ESCALATION"  # it goes on and nobody has acknowledged it
+    ESCALATION = "ESCALATION"  # it goes on and is not acknowledged
     RESOLVED = "RESOLVED"  # its cause is gone
-    TEST = "TEST"  # somebody tries a channel
+    TEST = "TEST"  # a user tries a channel
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class StoredAlertDefinition:
 
 @dataclass(frozen=True)
 class AlertSilence:
-    """Nobody is told of what it covers, between two moments."""
+    """No notification is sent about what it covers, between two moments."""
 
     id: int
     project: str

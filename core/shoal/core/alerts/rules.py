@@ -1,4 +1,4 @@
-"""Rules: which occurrences are alerts, and who is told of them."""
+"""Rules: which occurrences are alerts, and who is notified of them."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -37,7 +37,7 @@ class Language(StrEnum):
 
 
 class Escalation(Strict):
-    """Who is told as well if nobody has acknowledged an alert, and it goes on."""
+    """Who is notified as well of an alert that goes on without an acknowledgement."""
 
     after: Duration = Field(description="After the first message, such as 15m.")
     receivers: tuple[Name, ...] = Field(min_length=1, max_length=MOST_RECEIVERS)

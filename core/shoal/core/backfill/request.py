@@ -223,7 +223,7 @@ class BackfillSignal(StrEnum):
     RESUME = "RESUME"  # request
     CANCEL = "CANCEL"  # request
     RETRY = "RETRY"  # request: what failed or was cancelled waits again
-    SETTLE = "SETTLE"  # cancelled, and nothing runs any more
+    SETTLE = "SETTLE"  # cancelled, and no run is open
     SUCCEED = "SUCCEED"  # all dates have ended well
     FAIL = "FAIL"  # all dates have ended, not all of them well
 

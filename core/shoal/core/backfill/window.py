@@ -63,7 +63,7 @@ class DayOutcome:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing runs for it any more, and nothing will."""
+        """Whether no run of it is open, and none will be."""
         if self.command is CommandState.REFUSED:
             return True
         return self.instance in FINISHED_WORKFLOW

@@ -5,9 +5,10 @@ speaks of, so that a loader can add the file and the line, and the API the field
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,7 +19,7 @@ from shoal.core.checks.parameters import Path as Path
 from shoal.core.checks.resources import names_findings, resources_findings
 from shoal.core.definition.dag import find_cycles
 from shoal.core.definition.environments import NO_ENVIRONMENT
-from shoal.core.definition.model import WorkflowSpec
+from shoal.core.definition.model import TaskSpec, WorkflowSpec
 from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
 from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.logic.checks import findings as logic_findings
@@ -135,10 +136,40 @@ def _check(
 
 def _check_shape(raw: Mapping[str, Any], findings: _Findings) -> WorkflowSpec | None:
     try:
-        return WorkflowSpec.model_validate(dict(raw))
+        return WorkflowSpec.model_validate(_with_few_unknown(raw))
     except ValidationError as error:
         _add_pydantic(error, (), findings)
         return None
+
+
+def _with_few_unknown(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition without the unknown fields beyond those that are reported.
+
+    pydantic makes an error of each, and holds the interpreter for a second over 300,000 of them.
+    """
+    left = MOST_MISTAKES + 1
+    found = _few_unknown(raw, WorkflowSpec.model_fields.keys(), left)
+    left -= len(found.keys() - WorkflowSpec.model_fields.keys())
+    tasks = found.get("tasks")
+    if not isinstance(tasks, list | tuple):
+        return found
+    known = TaskSpec.model_fields.keys()
+    if sum(len(task) for task in tasks if isinstance(task, Mapping)) <= len(tasks) * len(known):
+        return found
+    trimmed: list[Any] = []
+    for task in tasks:
+        if isinstance(task, Mapping):
+            task = _few_unknown(task, known, left)
+            left -= len(task.keys() - known)
+        trimmed.append(task)
+    return {**found, "tasks": trimmed}
+
+
+def _few_unknown(raw: Mapping[Any, Any], known: Set[str], most: int) -> dict[Any, Any]:
+    if len(raw) <= len(known):
+        return dict(raw)
+    unknown = islice((name for name in raw if name not in known), max(0, most))
+    return {name: raw[name] for name in (*(one for one in raw if one in known), *unknown)}
 
 
 def _never(_: ErrorDetails) -> bool:
@@ -201,7 +232,7 @@ _CHOICES = ("literal_error", "enum")
 
 
 def _is_open(item: ErrorDetails, programs: Collection[str]) -> bool:
-    """Say whether an error is about a text of which nobody knows yet what it will be.
+    """Say whether an error is about a text whose value is not known yet.
 
     The worker judges it when it is rendered. In ``programs`` nothing is put in.
     """

@@ -275,7 +275,7 @@ def ask_child(
 
 
 def finish_terminated(draft: Draft, attempt: Attempt) -> None:
-    """End an attempt that nobody works on any more, or not yet: its children have ended."""
+    """End an attempt that no worker works on, now or yet: its children have ended."""
     if attempt.termination is Termination.TIMEOUT:
         finish(draft, attempt.task, TaskSignal.FAIL, reason=_timed_out(draft, attempt))
     else:

@@ -40,7 +40,7 @@ _REFUSALS = {
     "FAILED can (a STOPPED or PAUSED one can resume first)",
 }
 
-# After these an instance moves that nobody has watched before: it was paused, or had ended.
+# After these an instance moves that was not watched before: it was paused, or had ended.
 _GOES_ON = frozenset(
     {WorkflowSignal.RESUME, WorkflowSignal.RECOVER, WorkflowSignal.RERUN, WorkflowSignal.FORCE}
 )

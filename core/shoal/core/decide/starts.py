@@ -31,7 +31,7 @@ def begin(draft: Draft, without_slot: Collection[int] = ()) -> None:
                 draft.act(Withdraw(key))
                 draft.signal(attempt.task, TaskSignal.HOLD)
                 draft.signal(attempt.task, TaskSignal.RELEASE)
-                draft.to_judge.append((attempt.task, None))
+                draft.ready[attempt.task] = False  # it was ready, and still is
             case _T.QUEUED:
                 draft.act(Enqueue(key))
             case _T.DELAYED | _T.UP_FOR_RETRY if attempt.due_at is not None:

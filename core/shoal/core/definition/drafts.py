@@ -1,4 +1,4 @@
-"""Drafts of definitions: what somebody is writing, and has not published yet."""
+"""Drafts of definitions: texts that a user writes and has not published yet."""
 
 from dataclasses import dataclass
 from datetime import datetime

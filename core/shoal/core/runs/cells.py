@@ -24,7 +24,7 @@ CELLS: Mapping[TaskState, str] = {
     _T.SKIPPED: "N",
     _T.RESCHEDULED: "e",
 }
-FORCED = "O"  # SUCCEEDED because somebody said so
+FORCED = "O"  # SUCCEEDED because a user said so
 NO_TASK = "."  # the run's version does not have the task, or the run has not begun
 UNKNOWN = "?"  # a state that this version does not know
 

@@ -34,7 +34,7 @@ class WorkflowSignal(StrEnum):
     RECOVER = "RECOVER"  # request: run the failed tasks again, keep the successes
     RERUN = "RERUN"  # request: run chosen tasks again
     FORCE = "FORCE"  # request: take a failed task for a success
-    SETTLE = "SETTLE"  # a pause or stop is complete: nothing runs any more
+    SETTLE = "SETTLE"  # a pause or stop is complete: no task runs
     SUCCEED = "SUCCEED"  # every task is resolved, no required one failed
     FAIL = "FAIL"  # every task is resolved, a required one failed
 

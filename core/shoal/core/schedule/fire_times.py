@@ -61,7 +61,7 @@ class Timetable:
         return cls(parsed, instant(spec.start, zone), instant(spec.end, zone), excluded)
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the first fire time strictly after ``after``; None if there is none any more."""
+        """Return the first fire time strictly after ``after``; None if there is none."""
         after = _utc(after)
         if self.start is not None and after < self.start:
             after = self.start - _MOMENT

@@ -1,6 +1,6 @@
 """When a task that waits for something looks again.
 
-A worker says how many seconds from now; a master keeps that within bounds, whatever it is told.
+A worker says how many seconds from now; a master keeps that within bounds.
 """
 
 import math

@@ -168,7 +168,7 @@ class Exporter:
         now: datetime,
         summary: ExportSummary,
     ) -> tuple[Exported, Contents]:
-        """Look at files that nobody has read back yet, at a few of the others, and at damaged ones.
+        """Look at files that were not read back yet, at a few of the others, and at damaged ones.
 
         Rows of those that are not whole come once more.
         """
@@ -384,7 +384,7 @@ class Exporter:
     async def _sweep(
         self, last: Exported, contents: Contents, position: ExportPosition, now: datetime
     ) -> tuple[Exported, Contents]:
-        """Remove, once a day, the files that nobody reads any more, of all days there are."""
+        """Remove, once a day, the files that no reader needs, of all days there are."""
         since = now.timestamp() - KEEP_UNNAMED_S
         retired = {path: at for path, at in position.retired.items() if at > since}
         keep = {*contents.files, *retired, *position.damaged}

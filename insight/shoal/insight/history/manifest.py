@@ -1,8 +1,7 @@
 """Manifests: which files the history has.
 
 Every export adds one, numbered from 1 without a gap. It names the files that come and those that
-go. Now and then one is *full*: it names all files there are, and the ones before it are not needed
-any more.
+go. Now and then one is *full*: it names all files there are, and the ones before it can go.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

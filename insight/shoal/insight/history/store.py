@@ -161,8 +161,8 @@ class HistoryStore:
             self._storage.remove(self._manifest(number, full))
         folder = f"{self._cluster}/manifest"
         for name in self._storage.names_in(folder):
-            # Nobody writes a manifest before a full one any more.
-            # Nobody writes a manifest before a full one any more.
+            # No exporter writes a manifest before a full one.
+            # No exporter writes a manifest before a full one.
             if (match := _UNFINISHED.fullmatch(name)) and int(match[1]) < sequence:
                 self._storage.remove(f"{folder}/{name}")
         return len(found)

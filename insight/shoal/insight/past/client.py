@@ -1,6 +1,6 @@
-"""Ask for past runs: a process of its own answers, started when somebody asks.
+"""Ask for past runs: a separate process answers, started by the first question.
 
-It ends when nobody has asked for some minutes, or with the process that has started it. One
+It ends some minutes after the last question, or with the process that has started it. One
 question is answered at a time; one that takes too long ends it, and the next starts another.
 """
 

@@ -20,7 +20,7 @@ _MOST_MEMORY = 2 << 30  # bytes of its own; files are read in parts of some ten 
 
 
 def main() -> int:
-    """Answer until nobody asks any more; return the exit status."""
+    """Answer until no questions come; return the exit status."""
     parser = argparse.ArgumentParser(prog="shoal.insight.past.program", description=__doc__)
     parser.add_argument("--url", required=True)
     parser.add_argument("--cluster", required=True)

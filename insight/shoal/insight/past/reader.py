@@ -126,7 +126,7 @@ class PastReader:
                 before = found[-1].at
             if len(chosen) > wanted.limit:
                 break
-            before = (_start_us(some[-1]), 0)
+            before = ((some[-1] - _EPOCH.date()).days * _DAY_US, 0)
             if time.monotonic() > until and some[-1] != days[-1]:
                 return PastPage(self._rows(chosen), before)
         page = chosen[: wanted.limit]
@@ -373,7 +373,7 @@ def _id_ranges(footer: pq.FileMetaData) -> Iterator[tuple[int, int, int]]:
 
 
 def _dicts(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows as they are told: times are microseconds, labels a map."""
+    """Return rows as answers hold them: times are microseconds, labels a map."""
     columns = []
     for name in rows.column_names:
         values = rows[name]
@@ -405,7 +405,3 @@ def _day(at_us: int, later: int = 0) -> date:
     """Return the day of an instant, or one that is ``later`` by so many, within what dates hold."""
     day = (_EPOCH + timedelta(microseconds=min(at_us, _LAST_US))).date()
     return date.fromordinal(min(max(day.toordinal() + later, 1), date.max.toordinal()))
-
-
-def _start_us(day: date) -> int:
-    return (day - _EPOCH.date()).days * _DAY_US

@@ -31,7 +31,7 @@ class Collected:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no results to tell of."""
+        """Whether there are no results to report."""
         return self.summary["until"] is None
 
     @property

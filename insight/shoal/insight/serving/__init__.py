@@ -1,5 +1,5 @@
 """Results of the jobs get into the database, where the API reads them.
 
-``results`` says which results those are, ``marks`` how a run of the jobs tells of them. Start
+``results`` says which results those are, ``marks`` how a run of the jobs announces them. Start
 reading with ``loader``.
 """

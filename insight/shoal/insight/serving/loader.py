@@ -31,7 +31,7 @@ T = TypeVar("T")
 Key = tuple[str, date]  # job, day
 
 KEEP_SNAPSHOTS_DAYS = 7
-#: A batch that was not written to for so long has no writer any more.
+#: A batch that was not written to for so long has lost its writer.
 ABANDONED = timedelta(hours=1)
 _CHARS_AT_ONCE = 256_000  # of blocks that one transaction writes
 _BLOCKS_AT_ONCE = 100  # that one transaction writes

@@ -2,7 +2,7 @@
 
 ``finished/<name>.json`` names each result that it has stored, with the digest of its file. Who
 loads results looks for marks, and removes those that it has dealt with. Names are in the order of
-time; each run has a mark of its own, so runs at the same time are in nobody's way.
+time; each run has a mark of its own, so runs at the same time do not disturb each other.
 """
 
 import json

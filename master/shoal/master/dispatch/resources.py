@@ -1,6 +1,6 @@
 """The resources that a task names, as its payload holds them.
 
-A task gets the versions that were there when its run started, or when somebody last let the run go
+A task gets the versions that were there when its run started, or when a request last let the run go
 on: who repairs a file and recovers the run gets the repaired one, and nothing changes under a run
 that goes on by itself. What tasks of the run itself have made since counts for those behind them.
 """
@@ -31,7 +31,7 @@ _LONGEST_NAME = 210  # characters that are shown
 
 class UnusableResource(ShoalError):
     """A task cannot get a resource it names. A retry would look at the same moment, and find the
-    same: it waits for somebody who puts it right and recovers the run."""
+    same: it waits until a user repairs it and recovers the run."""
 
 
 class BadResourceName(UnusableResource):

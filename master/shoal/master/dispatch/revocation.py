@@ -3,7 +3,7 @@
 A worker whose session has ended has no member node either, and its tasks were killed before that.
 But a claim may also be deleted under a live worker, or vanish with a session that the worker has
 replaced by another one. So a worker that is a member is asked first (``Revoke``): it ends what it
-finds unclaimed, answers what it still has, and takes none of the others any more. The next attempt
+finds unclaimed, answers what it still has, and refuses the others from then on. The next attempt
 is queued only when the worker has nothing of this one, or is not a member any longer.
 
 A worker that is no longer a member is asked once more, at its last known address. As a rule it does
@@ -187,7 +187,7 @@ def is_still_held(engine: Engine, run: Run, attempt: Attempt) -> bool:
 
 
 def declare_lost(engine: Engine, clock: Clock, run: Run, attempt: Attempt, why: str) -> None:
-    """Tell the engine that no worker has ``attempt``, held as in ``run``, any more."""
+    """Tell the engine that no worker has ``attempt``, held as in ``run``, any longer."""
     assert attempt.id is not None
     if not is_still_held(engine, run, attempt):
         return  # it has ended, or was returned and taken again

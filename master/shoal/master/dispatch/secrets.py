@@ -39,7 +39,7 @@ class ProjectSecrets:
     """The secrets of one project, decrypted one by one as they are asked for.
 
     Those that are kept in other stores are not read here: they are in ``missing`` when they have
-    been asked for, and ``resolved`` has to bring them before somebody uses what was rendered.
+    been asked for, and ``resolved`` has to bring them before what was rendered is used.
     """
 
     def __init__(self, vault: Vault, project: str, stored: Mapping[str, StoredSecret]) -> None:

@@ -4,16 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TypeVar
 
 from shoal.core.errors import ShoalError
 from shoal.core.runs.commands import Command
 from shoal.core.runs.events import Event
-from shoal.core.runs.run import Attempt, AttemptKey, Decision, Run
+from shoal.core.runs.run import Action, Attempt, AttemptKey, Decision, Message, Run
 from shoal.master.engine.eager_dispatch import EagerRequest
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -123,34 +119,44 @@ class RunChange:
 
 
 def _merged(decisions: Sequence[Decision]) -> Decision:
+    # One pass with plain variables: of each task that runs some decisions are merged.
     attempts: dict[AttemptKey, Attempt] = {}
+    moved: set[AttemptKey] = set()
+    actions: list[Action] = []
+    messages: list[Message] = []
+    overdue: list[str] = []
+    state = previous = reason = parent = None
+    started_at = finished_at = admitted_at = warned_at = late_at = None
+    timed_out = False
     for one in decisions:
         attempts.update(one.attempts)
-    moves = [one for one in decisions if one.state is not None]
+        moved |= one.moved
+        actions += one.actions
+        messages += one.messages
+        overdue += one.overdue
+        timed_out = timed_out or one.timed_out
+        if one.state is not None:
+            previous = one.previous if state is None else previous
+            state, reason, finished_at = one.state, one.reason, one.finished_at
+        started_at = one.started_at if started_at is None else started_at
+        admitted_at = admitted_at if one.admitted_at is None else one.admitted_at
+        warned_at = warned_at if one.warned_at is None else one.warned_at
+        late_at = late_at if one.late_at is None else one.late_at
+        parent = parent if one.parent is None else one.parent
     return Decision(
         attempts=attempts,
-        moved=frozenset[AttemptKey]().union(*(one.moved for one in decisions)),
-        state=moves[-1].state if moves else None,
-        previous=moves[0].previous if moves else None,
-        reason=moves[-1].reason if moves else None,
-        started_at=_first(one.started_at for one in decisions),
-        finished_at=moves[-1].finished_at if moves else None,
-        actions=tuple(chain.from_iterable(one.actions for one in decisions)),
-        messages=tuple(chain.from_iterable(one.messages for one in decisions)),
-        admitted_at=_last(one.admitted_at for one in decisions),
-        warned_at=_last(one.warned_at for one in decisions),
-        late_at=_last(one.late_at for one in decisions),
-        timed_out=any(one.timed_out for one in decisions),
-        overdue=tuple(chain.from_iterable(one.overdue for one in decisions)),
-        parent=_last(one.parent for one in decisions),
+        moved=frozenset(moved),
+        state=state,
+        previous=previous,
+        reason=reason,
+        started_at=started_at,
+        finished_at=finished_at,
+        actions=tuple(actions),
+        messages=tuple(messages),
+        admitted_at=admitted_at,
+        warned_at=warned_at,
+        late_at=late_at,
+        timed_out=timed_out,
+        overdue=tuple(overdue),
+        parent=parent,
     )
-
-
-def _first(values: Iterable[T | None]) -> T | None:
-    """Return the first that is there."""
-    return next((one for one in values if one is not None), None)
-
-
-def _last(values: Iterable[T | None]) -> T | None:
-    """Return the last that is there."""
-    return _first(reversed(list(values)))

@@ -1,8 +1,8 @@
 """Whether this master's database answers, as a breaker.
 
 While there is work, its answers show it. When none has come for a moment the database is probed,
-over a connection of its own, so that neither a lost connection nor an exhausted pool is mistaken
-for a lost database. The breaker opens when there has been
+if need be over a new connection, so that neither a lost connection nor an exhausted pool is
+mistaken for a lost database. The breaker opens when there has been
 no answer for half of the session timeout, and closes when one comes quickly: a database that takes
 seconds for each is good for finishing work, not for beginning again.
 
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 _FRESH = 0.2  # an answer that old is good enough
 _DOUBTFUL = 0.1  # without an answer for so long, the other masters are informed
 _GONE = 0.5  # without one for so long, the breaker opens
-_INTERVAL = 0.05  # between two checks
+_INTERVAL = 0.05  # between two checks, unless the last answer is good enough for longer
 _QUICK = 0.25  # an answer that closes it
 _PROBE = 1.0  # longest wait for the answer to a question
 
@@ -87,7 +87,7 @@ class DatabaseHealth:
         """Run for ever."""
         try:
             while True:
-                await asyncio.sleep(_INTERVAL * self._timeout_s)
+                await asyncio.sleep(self._pause_s())
                 self._check()
         finally:
             under_way = [one for one in (self._probe, self._write) if one is not None]
@@ -97,6 +97,14 @@ class DatabaseHealth:
 
     def _silent_s(self) -> float:
         return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
+
+    def _pause_s(self) -> float:
+        """Return the seconds until the next check can find something."""
+        interval_s = _INTERVAL * self._timeout_s
+        if self._asked_s is not None or not self._breaker.is_closed:
+            return interval_s
+        stale_s = self._database.answered_s + _FRESH * self._timeout_s
+        return max(interval_s, stale_s - time.monotonic())
 
     def _check(self) -> None:
         now_s = time.monotonic()

@@ -2,7 +2,7 @@
 
 The masters share the partitions out by ``FairShare``: their group assigns, owner znodes decide. The
 engine holds a partition only while its znode is ours: taken after the znode is, dropped before it
-goes. So the next owner finds a partition free, and nothing is decided in it any more.
+goes. So the next owner finds a partition free, and no decision is made in it.
 
 The database fences a former owner, and as a rule that owner's znode has gone before. If a fence
 refuses an epoch whose znode stands, both are right in their own view and nothing would ever
@@ -128,7 +128,7 @@ class PartitionKeeper:
         self.fenced_writes = FencedWrites()
         # Called when some are given up, or cannot be taken since the database is bound elsewhere.
         self.on_stranded: Callable[[], None] = lambda: None
-        self._over = False  # nothing that is won is taken any more
+        self._over = False  # partitions that are won are not taken
         self.share = FairShare(
             session,
             layout.MASTERS_GROUP,

@@ -128,7 +128,10 @@ class SlotKeeper(PeriodicService):
             except Exception as error:
                 if isinstance(error, ShoalError) and error.retriable:
                     raise
-                self._quarantine(group, error)  # an error of one group holds up no other
+                # An error of one group holds up no other.
+                homes = (one.partition for one in self._waiting.values() if one.group == group)
+                if (partition := next(homes, None)) is not None:
+                    self._engine.quarantine.put(ItemKind.GROUP, group, partition, error)
             else:
                 self._engine.quarantine.passed(ItemKind.GROUP, group)
         for slot in given:
@@ -146,11 +149,6 @@ class SlotKeeper(PeriodicService):
                 group=group,
             )
         self._unknown = unknown
-
-    def _quarantine(self, group: str, error: Exception) -> None:
-        homes = (one.partition for one in self._waiting.values() if one.group == group)
-        if (partition := next(homes, None)) is not None:
-            self._engine.quarantine.put(ItemKind.GROUP, group, partition, error)
 
     async def _give(self, group: str) -> list[Slot]:
         async with self._database.unit_of_work() as uow:

@@ -28,7 +28,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class AddressRefused(ShoalError):
-    """The settings let nobody reach this address."""
+    """The settings forbid this address."""
 
     def __init__(self, host: str, address: str, why: str) -> None:
         shown = host if host == address else f"{host} ({address})"
@@ -81,7 +81,7 @@ class Proxy:
 async def resolve(host: str, port: int) -> Sequence[str]:
     """Return the addresses of a host, each once. Raises OSError, UnicodeError.
 
-    In a thread that nobody waits for: a name server that is silent must hold up neither the
+    In a thread of its own: a name server that is silent must hold up neither the
     deadline nor the end of the process.
     """
     loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ import ssl
 import stat
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -81,11 +81,17 @@ class Hashicorp(SecretStore[HashicorpSettings]):
 
     Settings = HashicorpSettings
 
-    def __init__(self, name: str, settings: HashicorpSettings) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: HashicorpSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(name, settings)
+        self._clock = clock
         self._signing_in = threading.Lock()
         self._token: _Token | None = None
-        # Bad files are told of when a process starts, not when a task needs them.
+        # Bad files are reported when a process starts, not when a task needs them.
         try:
             self._trusted = ssl.create_default_context(
                 cafile=None if settings.ca is None else str(settings.ca)
@@ -106,7 +112,7 @@ class Hashicorp(SecretStore[HashicorpSettings]):
     def read(self, path: str, field: str | None) -> str:
         """Return one field of the newest version."""
         assert field is not None, "a reference without one is refused"
-        until = time.monotonic() + self.settings.timeout_s
+        until = self._clock() + self.settings.timeout_s
         where = f"/v1/{self.settings.mount}/data/{quote(path)}"
         token = self._signed_in(until)
         status, found = self._ask("GET", where, until, token=token)
@@ -154,11 +160,11 @@ class Hashicorp(SecretStore[HashicorpSettings]):
         """Return a token; not ``instead_of``, which was refused, if there can be another one."""
         if self.settings.token_file is not None:
             return self._secret_in(self.settings.token_file)
-        if not self._signing_in.acquire(timeout=max(0.0, until - time.monotonic())):
+        if not self._signing_in.acquire(timeout=max(0.0, until - self._clock())):
             raise StoreUnavailable(f"the store {self.name} cannot be signed in at in time")
         try:
             known = self._token
-            now = time.monotonic()
+            now = self._clock()
             # One that is new was not refused for having ended.
             has_ended = (
                 known is not None and known.text == instead_of and now > known.since + _NEW_S
@@ -193,7 +199,7 @@ class Hashicorp(SecretStore[HashicorpSettings]):
             raise SecretRefused(f"the store {self.name} gives no token at auth/{mount}")
         # Of 0 it lasts for ever; two thirds, so that it does not end under way.
         lasts_s = float(lasts) if isinstance(lasts, int) and lasts > 0 else float("inf")
-        now = time.monotonic()
+        now = self._clock()
         return _Token(token, now, now + lasts_s * 2 / 3)
 
     def _secret_in(self, file: Path, *, is_ours: bool = True) -> str:
@@ -248,7 +254,7 @@ class Hashicorp(SecretStore[HashicorpSettings]):
             headers["X-Vault-Token"] = token
         if self.settings.namespace:
             headers["X-Vault-Namespace"] = self.settings.namespace
-        left = until - time.monotonic()
+        left = until - self._clock()
         if left <= 0:
             raise StoreUnavailable(self._late())
         try:
@@ -260,7 +266,7 @@ class Hashicorp(SecretStore[HashicorpSettings]):
                     whole += part
                     if len(whole) > _MOST_BYTES:
                         raise StoreUnavailable(f"the store {self.name} answers without an end")
-                    if time.monotonic() > until:
+                    if self._clock() > until:
                         raise StoreUnavailable(self._late())
         except httpx.TimeoutException as error:
             raise StoreUnavailable(self._late()) from error

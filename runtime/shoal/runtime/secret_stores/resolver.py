@@ -30,7 +30,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 WAIT_S = 0.1  # for a look under way; a call of a worker is about many attempts
-DOWN_S = 1.0  # so long nobody asks again for what was refused, or a store that has failed
+DOWN_S = 1.0  # time without a new request after a refusal or a failure
 _FAILURES = 3  # of a store in a row: it is left alone then
 _MOST_KEPT = 2_000
 
@@ -99,7 +99,7 @@ class Resolver:
         return found if found is not None and self._now_s() < found.until else None
 
     def _is_slow(self, line: _StoreState) -> bool:
-        """Say whether somebody has waited in vain for a look that is still under way."""
+        """Say whether a caller has waited in vain for a look that is still under way."""
         now = self._now_s()
         return any(now - begun > WAIT_S for begun in line.looks.values())
 

@@ -136,7 +136,7 @@ async def _in_thread(call: Callable[[], T], ended: Callable[[], None]) -> T:
             failure = RuntimeError(type(error).__name__)
         try:
             loop.call_soon_threadsafe(settle, value, failure)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: no caller waits
             return
 
     try:

@@ -63,7 +63,7 @@ _USELESS_SESSION = (
     "58",  # the server's disk or another part of its system fails
     "XX",  # an internal error, damaged data
 )
-# What to do about errors that last until somebody does something.
+# What to do about errors that last until an administrator acts.
 _NEXT_STEPS_BY_SQLSTATE: tuple[tuple[str, str], ...] = (
     (
         "25006",

@@ -18,7 +18,7 @@ from sqlalchemy import (
 from shoal.sql.schema.metadata import metadata, row_id
 from shoal.sql.schema.types import Json, OneLine, Prose, UtcDateTime
 
-# Users and service accounts. Rows stay: what somebody has done keeps its author. ``key`` is the
+# Users and service accounts. Rows stay: every action keeps its author. ``key`` is the
 # name as it is compared. ``project_id``: of a service account. Who signs in at an OpenID provider
 # or a directory has ``issuer`` and ``subject``, and no password.
 principal = Table(

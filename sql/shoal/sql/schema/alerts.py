@@ -1,4 +1,4 @@
-"""Alerts: what projects define for them, what is to be told, and how telling it went."""
+"""Alerts: what projects define for them, which messages are to be sent, and how sending went."""
 
 from sqlalchemy import (
     Boolean,
@@ -130,7 +130,7 @@ Index(
     postgresql_where=IS_UNSENT,
 )
 
-# Which alerts a message tells of.
+# Which alerts a message is about.
 alert_mention = Table(
     "alert_mention",
     metadata,

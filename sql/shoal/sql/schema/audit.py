@@ -1,6 +1,6 @@
 """The tables of the audit. Rows are added and never changed: triggers refuse it.
 
-Entries are written in the transaction of what they tell of, by many processes at once. A moment
+Entries are written in the transaction of what they record, by many processes at once. A moment
 later one of these links them: the order of ``audit_link`` is that of commits, more or less.
 """
 

@@ -145,9 +145,9 @@ workflow_layout = Table(
     Column("updated_by", OneLine(201), nullable=False),
 )
 
-# What somebody has not published yet, as it was typed: never run, and perhaps no YAML at all.
+# Texts that are not published yet, as they were typed: never run, and perhaps not even YAML.
 # ``base_version``: the newest when it was begun; 0: there was none. ``revision`` grows with each
-# change. ``editor`` is the name of a principal, which nobody gets anew.
+# change. ``editor`` is the name of a principal, which is never given again.
 draft = Table(
     "draft",
     metadata,

@@ -119,7 +119,7 @@ async def test_a_blocked_loop_is_measured() -> None:
     measuring = asyncio.create_task(lag.run())
     await asyncio.sleep(0.05)
     assert lag.level_s is None
-    _block(0.9)
+    _block(1.3)
     await asyncio.sleep(0.05)
     assert lag.level_s == 0.5
     measuring.cancel()

@@ -191,7 +191,7 @@ async def test_waiting_ends_with_the_outcome(api: Api) -> None:
         await uow.commands.refuse(command["id"], "no more", datetime.now(UTC))
 
     await api.store(refuse)
-    async with asyncio.timeout(20):  # it does not wait to the end
+    async with asyncio.timeout(29):  # it does not wait to the end
         answer = (await waiting).json()
     assert (answer["state"], answer["reason"]) == ("REFUSED", "no more")
     assert answer["handled_at"].endswith("Z")
@@ -207,7 +207,7 @@ async def test_a_stopping_process_does_not_let_anybody_wait(api: Api) -> None:
     await api.publish()
     command = await api.command(type="START", project="p", workflow="daily")
     api.services.streams.stopping.set()
-    async with asyncio.timeout(20):  # less than it asks for
+    async with asyncio.timeout(29):  # less than it asks for
         answer = await api.client.get(f"{COMMANDS}/{command['id']}?wait=30")
     assert answer.json()["state"] == "PENDING"
 

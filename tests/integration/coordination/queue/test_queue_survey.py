@@ -8,10 +8,9 @@ import pytest
 
 from shoal.coordination import QueueEntry, TaskQueue, ZkSession
 from shoal.coordination.cluster import layout
-from shoal.coordination.queue import survey, task_queue
 from shoal.coordination.queue.entry import parse
 from shoal.coordination.queue.putter import Putter
-from shoal.coordination.queue.survey import START
+from shoal.coordination.queue.survey import START, QueueLimits
 from tests.integration.sql.driver.turns import Turns
 
 
@@ -24,9 +23,9 @@ def entries(instances: int, tasks: int, group: str = "g") -> list[QueueEntry]:
 
 
 async def test_depth_of_many_buckets_is_reckoned_from_some(
-    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+    tree: ZkSession,
 ) -> None:
-    monkeypatch.setattr(survey, "COUNTED_BUCKETS", 20)
+    queue = TaskQueue(tree, QueueLimits(counted_buckets=20))
     await queue.put(entries(20, 7))
     assert await queue.depth("g") == 140  # each counted
     await queue.put(entries(100, 7))
@@ -37,13 +36,11 @@ async def test_depth_of_many_buckets_is_reckoned_from_some(
 
 
 @pytest.mark.parametrize("most", [1, 60, 10_000])
-async def test_pages_show_every_entry_once(
-    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
+async def test_pages_show_every_entry_once(tree: ZkSession, most: int) -> None:
+    queue = TaskQueue(tree, QueueLimits(page_lists_at_once=4))
     waiting = [*entries(30, 3), *entries(5, 2, "a/b"), QueueEntry("g", 0, 5000, 1, 1, 2)]
     await queue.put(waiting)
-    await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
+    await tree.create(f"{layout.queue('g')}/2-000000000/x", b"")
     seen: list[QueueEntry] = []
     after, pages = START, 0
     while pages == 0 or after != START:
@@ -57,15 +54,14 @@ async def test_pages_show_every_entry_once(
 
 @pytest.mark.parametrize(("most", "lists"), [(1, 1000), (7, 2), (10_000, 1000)])
 async def test_what_waits_for_a_group_is_read_in_order(
-    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch, most: int, lists: int
+    tree: ZkSession, most: int, lists: int
 ) -> None:
-    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
-    monkeypatch.setattr(survey, "MOST_LISTS", lists)
+    queue = TaskQueue(tree, QueueLimits(page_lists_at_once=4, most_lists=lists))
     urgent = [QueueEntry("g", 0, 5000, 1, task, 2) for task in (1, 2)]
     waiting = [*entries(30, 3), *urgent, QueueEntry("g", 2, 3, 0, 999_999, 1)]
     await queue.put([*waiting, *entries(5, 2, "a/b")])
-    await session.create(f"{layout.queue('g')}/2-000000000/x", b"")
-    await session.create(f"{layout.queue('g')}/1-000000000", b"")
+    await tree.create(f"{layout.queue('g')}/2-000000000/x", b"")
+    await tree.create(f"{layout.queue('g')}/1-000000000", b"")
     seen: list[QueueEntry] = []
     more, after = True, None
     while more:
@@ -80,10 +76,9 @@ async def test_what_waits_for_a_group_is_read_in_order(
 
 
 async def test_pages_are_short_in_lists_as_well(
-    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+    tree: ZkSession,
 ) -> None:
-    monkeypatch.setattr(survey, "PAGE_LISTS_AT_ONCE", 4)
-    monkeypatch.setattr(survey, "MOST_LISTS", 8)
+    queue = TaskQueue(tree, QueueLimits(page_lists_at_once=4, most_lists=8))
     await queue.put(entries(30, 1))
     page, after = await queue.page(START, 1000)
     assert len(page) == 8
@@ -113,10 +108,9 @@ async def test_page_ends_in_the_middle_of_the_lists_that_were_read_together(
 
 
 async def test_others_have_their_turn_while_long_lists_are_looked_at(
-    queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+    tree: ZkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "AT_ONCE", 10)
-    monkeypatch.setattr(task_queue, "AT_ONCE", 10)
+    queue = TaskQueue(tree, QueueLimits(at_once=10))
     waiting = entries(6, 10)
     await queue.put(waiting)
     parsed: list[int] = []  # in which turn of the loop
@@ -137,13 +131,13 @@ async def test_others_have_their_turn_while_long_lists_are_looked_at(
 
 
 async def test_requests_for_many_entries_go_out_in_parts(
-    queue: TaskQueue, session: ZkSession, monkeypatch: pytest.MonkeyPatch
+    tree: ZkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_queue, "AT_ONCE", 10)
+    queue = TaskQueue(tree, QueueLimits(at_once=10))
     waiting = entries(3, 15)
     await queue.put(waiting)
     in_flight, most = 0, 0
-    delete = session.submit_delete
+    delete = tree.submit_delete
 
     def answered(_: object) -> None:
         nonlocal in_flight
@@ -157,7 +151,7 @@ async def test_requests_for_many_entries_go_out_in_parts(
         sent.add_done_callback(answered)
         return sent
 
-    monkeypatch.setattr(session, "submit_delete", noted)
+    monkeypatch.setattr(tree, "submit_delete", noted)
     await queue.remove(waiting)
     assert most == 10
     assert await queue.page(START, 1000) == ([], START)

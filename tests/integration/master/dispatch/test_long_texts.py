@@ -14,6 +14,7 @@ from shoal.master.dispatch import payloads
 from shoal.master.dispatch.side_thread import Patience, SideThread, TextsWait
 from shoal.sql import Database
 from tests.integration.master.dispatch.payloads import NOW, maker_of
+from tests.support.waiting import DEADLINE_S
 from tests.unit.core.decide.driving import spec
 
 LONG = "${x} " * 20_000
@@ -53,13 +54,13 @@ async def test_one_call_grants_short_texts_while_long_ones_wait(
 
     def slowly(*_: object) -> list[object]:
         has_begun.set()
-        assert may_go_on.wait(30)
+        assert may_go_on.wait(DEADLINE_S)
         return []
 
     with monkeypatch.context() as patch:
         patch.setattr(payloads, "wanted_sources", slowly)
         first = asyncio.create_task(maker.make(*run_with(LONG)))
-        await asyncio.to_thread(has_begun.wait, 30)
+        await asyncio.to_thread(has_begun.wait, DEADLINE_S)
     patience = Patience(0.05)
     with pytest.raises(TextsWait) as caught:
         await maker.make(*run_with(LONG), patience)

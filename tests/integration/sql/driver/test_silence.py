@@ -193,6 +193,31 @@ async def test_suspended_database_keeps_nobody_waiting(database: Database, proxy
     await asyncio.wait_for(ensure(database, "p"), DEADLINE_S)
 
 
+async def test_probes_of_an_idle_database_make_no_connections(
+    database: Database, proxy: TcpProxy
+) -> None:
+    proxy.heard = []
+    async with asyncio.timeout(DEADLINE_S):
+        for _ in range(5):
+            asked_s = time.monotonic()
+            await database.probe()
+            assert database.answered_s > asked_s
+    assert len(proxy.heard) >= 5
+    assert not [one for one in proxy.heard if b"application_name" in one]  # no connection begins
+    await asyncio.wait_for(ensure(database, "p"), DEADLINE_S)
+
+
+async def test_lost_connections_are_no_lost_database(database: Database, proxy: TcpProxy) -> None:
+    proxy.strand()
+    began_s = time.monotonic()
+    async with asyncio.timeout(DEADLINE_S):
+        for _ in range(3):
+            await database.probe()
+        assert time.monotonic() - began_s < PATIENCE.doubt_s  # each was asked over a new one
+        await asyncio.sleep(2 * PATIENCE.doubt_s)  # the lost connections are given up meanwhile
+        await ensure(database, "p")
+
+
 async def test_suspending_ends_the_wait_for_a_new_connection(
     postgresql_copy: str, proxy: TcpProxy
 ) -> None:

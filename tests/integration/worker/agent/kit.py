@@ -18,6 +18,7 @@ from shoal.coordination.cluster import layout
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels, call
 from shoal.runtime.settings import ClusterSettings
+from shoal.worker.attempts.held import PREFETCH_TIMES, PrefetchTimes
 from shoal.worker.home.spool import Spool
 from shoal.worker.main import run_worker
 from shoal.worker.settings import WorkerSettings
@@ -45,15 +46,23 @@ def cluster_settings(data: Path, zookeeper: str) -> ClusterSettings:
 class InProcessWorker:
     """An agent in this event loop. Leaving the block stops it in order."""
 
-    def __init__(self, cluster: ClusterSettings, **settings: Any) -> None:
+    def __init__(
+        self, cluster: ClusterSettings, times: PrefetchTimes = PREFETCH_TIMES, **settings: Any
+    ) -> None:
         values = {"name": "w", "slots": 4, "kill_grace_s": 0.5, "drain_s": 5.0, **settings}
-        self._cluster, self._settings = cluster, WorkerSettings(**values)
+        self._cluster, self._settings, self._times = cluster, WorkerSettings(**values), times
         self.stop, self.at_once = asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None]
 
     async def __aenter__(self) -> Self:
         self.task = asyncio.create_task(
-            run_worker(self._settings, self._cluster, self.stop, self.at_once)
+            run_worker(
+                self._settings,
+                self._cluster,
+                self.stop,
+                self.at_once,
+                prefetch_times=self._times,
+            )
         )
         return self
 

@@ -1,6 +1,7 @@
 """Workers that prefetch: in order, never too much at once, and requeued."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import Channels
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.attempts import held
+from shoal.worker.attempts.held import PrefetchTimes
 from shoal.worker.home import disk
-from shoal.worker.intake import prefetch
 from tests.integration.worker.agent.kit import InProcessWorker, cluster_settings, the_worker, until
 from tests.support.fake_master import FakeMaster
 from tests.support.servers.proxy import TcpProxy
@@ -22,17 +23,10 @@ SHORT = {"script": "true"}
 AHEAD = held.MOST_OF_A_SLOT  # of a worker with one slot
 
 
-@pytest.fixture(autouse=True)
-def always_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that has finished a task once is taken for a quick one for ever."""
-    monkeypatch.setattr(held, "SHORT_S", 1e6)
-    monkeypatch.setattr(held, "WINDOW_S", 1e6)
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is requeued because of the time."""
-    monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
+# A worker that has finished a task once is taken for a quick one for ever.
+ALWAYS_AHEAD = PrefetchTimes(short_s=1e6, window_s=1e6)
+# And nothing is requeued because of the time.
+PATIENT = replace(ALWAYS_AHEAD, patience_s=1e6)
 
 
 async def fill_buffer(master: FakeMaster, script: str) -> list[int]:
@@ -56,14 +50,13 @@ def logs(cluster: ClusterSettings, numbers: list[int]) -> set[int]:
     return {int(path.stem) for path in found} & set(numbers)
 
 
-@pytest.mark.usefixtures("patient")
 async def test_no_more_run_at_once_than_there_are_slots_and_in_the_order_of_the_queue(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     running, order = tmp_path / "running", tmp_path / "order"
     # Each slot is a folder that only one task can make: a third task at once finds none.
     script = f"echo $SHOAL_TASK >> '{order}'; mkdir '{running}' && sleep 0.01 && rmdir '{running}'"
-    async with InProcessWorker(cluster, slots=1):
+    async with InProcessWorker(cluster, PATIENT, slots=1):
         numbers = await master.submit_many(6 * AHEAD, "SHELL", {"script": script})
         for number in numbers:
             assert (await master.table.ended(number)).state == "SUCCEEDED"
@@ -76,7 +69,7 @@ async def test_setting_switches_it_off(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster, slots=1, prefetch=0):
+    async with InProcessWorker(cluster, ALWAYS_AHEAD, slots=1, prefetch=0):
         for number in await master.submit_many(AHEAD, "SHELL", SHORT):
             await master.table.ended(number)
         first, *others = await master.submit_many(4, "SHELL", {"script": until(go)})
@@ -88,13 +81,12 @@ async def test_setting_switches_it_off(
     assert max(master.fetches) == 1
 
 
-@pytest.mark.usefixtures("patient")
 async def test_task_that_is_more_important_starts_before_those_that_wait_already(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go, order = tmp_path / "go", tmp_path / "order"
     script = f"echo $SHOAL_TASK >> '{order}'; {until(go)}"
-    async with InProcessWorker(cluster, slots=1):
+    async with InProcessWorker(cluster, PATIENT, slots=1):
         short = await master.submit_many(AHEAD, "SHELL", SHORT)
         urgent = await master.submit("SHELL", {"script": script}, put=False)
         for number in short:
@@ -115,7 +107,7 @@ async def test_tasks_that_wait_too_long_go_to_another_worker(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster, slots=1):
+    async with InProcessWorker(cluster, ALWAYS_AHEAD, slots=1):
         numbers = await fill_buffer(master, until(go))
         async with InProcessWorker(cluster, name="other", slots=1 + AHEAD):
             for number in numbers:
@@ -127,12 +119,11 @@ async def test_tasks_that_wait_too_long_go_to_another_worker(
                 assert master.table.tasks[number].committed == 1
 
 
-@pytest.mark.usefixtures("patient")
 async def test_task_that_is_killed_while_it_waits_has_no_process(
     master: FakeMaster, cluster: ClusterSettings, channels: Channels, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster, slots=1):
+    async with InProcessWorker(cluster, PATIENT, slots=1):
         first, *others = await fill_buffer(master, until(go))
         address = (await the_worker(master.session)).data["address"]
         request = pb.KillRequest(task_instance_ids=others[:2], reason="enough")
@@ -148,12 +139,11 @@ async def test_task_that_is_killed_while_it_waits_has_no_process(
     assert len(logs(cluster, others)) == len(others) - 2
 
 
-@pytest.mark.usefixtures("patient")
 async def test_worker_that_stops_requeues_what_waits(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster, slots=1, drain_s=DEADLINE_S) as worker:
+    async with InProcessWorker(cluster, PATIENT, slots=1, drain_s=DEADLINE_S) as worker:
         first, *others = await fill_buffer(master, until(go))
         worker.stop.set()
         entries = [master.table.tasks[number].entry for number in others]
@@ -167,12 +157,11 @@ async def test_worker_that_stops_requeues_what_waits(
     assert not logs(cluster, others)
 
 
-@pytest.mark.usefixtures("patient")
 async def test_answer_to_a_return_may_be_lost(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster, slots=1, drain_s=DEADLINE_S) as worker:
+    async with InProcessWorker(cluster, PATIENT, slots=1, drain_s=DEADLINE_S) as worker:
         first, *others = await fill_buffer(master, until(go))
         master.lose_replies = 1
         worker.stop.set()
@@ -184,17 +173,16 @@ async def test_answer_to_a_return_may_be_lost(
         go.touch()
         assert (await master.table.ended(first)).state == "SUCCEEDED"
     # The next worker has them all.
-    async with InProcessWorker(cluster, slots=1):
+    async with InProcessWorker(cluster, ALWAYS_AHEAD, slots=1):
         for number in others:
             assert (await master.table.ended(number)).state == "SUCCEEDED"
 
 
-@pytest.mark.usefixtures("patient")
 async def test_worker_without_room_on_its_disk_requeues_what_waits(
     master: FakeMaster, cluster: ClusterSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster, slots=1):
+    async with InProcessWorker(cluster, PATIENT, slots=1):
         first, *others = await fill_buffer(master, until(go))
         monkeypatch.setattr(disk.DiskGuard, "_find_shortage", lambda _: "no room")
         for number in others:
@@ -208,7 +196,6 @@ async def test_worker_without_room_on_its_disk_requeues_what_waits(
             assert (await master.table.ended(number)).state == "SUCCEEDED"
 
 
-@pytest.mark.usefixtures("patient")
 async def test_claims_of_a_lost_session_are_neither_run_nor_requeued(
     master: FakeMaster,
     cluster: ClusterSettings,
@@ -217,7 +204,7 @@ async def test_claims_of_a_lost_session_are_neither_run_nor_requeued(
     zk_proxied: str,
 ) -> None:
     go = tmp_path / "go"
-    async with InProcessWorker(cluster_settings(cluster.data, zk_proxied), slots=1):
+    async with InProcessWorker(cluster_settings(cluster.data, zk_proxied), PATIENT, slots=1):
         first, *others = await fill_buffer(master, until(go))
         zk_proxy.freeze()
         for number in (first, *others):

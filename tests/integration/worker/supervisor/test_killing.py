@@ -137,7 +137,7 @@ async def test_a_fork_bomb_is_killed_faster_than_it_grows(launcher: Launcher, si
     neighbour = await launcher.launch(site.request("neighbour", "sleep", "1000"))
     await site.until_ready("bomb", 50)
     await launcher.kill("bomb", "enough", 0)
-    record = await asyncio.wait_for(launched.wait(), 60)
+    record = await asyncio.wait_for(launched.wait(), DEADLINE_S)
     assert record.outcome is ProcessOutcome.KILLED
     assert not site.survivors()
     assert alive(neighbour.pid)

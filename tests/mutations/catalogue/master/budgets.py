@@ -9,6 +9,12 @@ _DRAFT = Place("shoal.core.decide.draft")
 _LOGIC = Place("shoal.core.decide.logic")
 _PAYLOADS = Place("shoal.master.dispatch.payloads")
 _SIDE = Place("shoal.master.dispatch.side_thread")
+_TEMPLATES = Place("shoal.runtime.side.templates")
+_PROCESSES = Place("shoal.runtime.side.process")
+_TURNS = Place("shoal.api.web.turns")
+_BODY = Place("shoal.api.web.body")
+_SIDE_PROCESS = "tests/unit/runtime/test_side_process.py"
+_TURNS_TESTS = "tests/unit/api/test_turns.py"
 _RENDER = "tests/unit/core/macros/test_render_budget.py"
 _LONG_DECISIONS = "tests/unit/core/decide/test_long_decisions.py"
 _LONG_TEXTS = "tests/integration/master/dispatch/test_long_texts.py"
@@ -58,5 +64,48 @@ MUTATIONS: tuple[Mutation, ...] = (
             "not begun and patience.left_s <= 0", "patience.left_s <= 0"
         ),
         f"{_LONG_TEXTS}::test_a_task_that_has_begun_is_finished_whatever_it_takes",
+    ),
+    Promise.PROGRESS.broken_if(
+        "all filters of a template together may work for any time",
+        _TEMPLATES["_spend"].drop("_WORK.get().spend(1, characters)"),
+        "tests/unit/runtime/test_templates.py::test_all_filters_of_a_template_share_a_budget",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a range in a template counts for nothing",
+        _TEMPLATES["_length"].never("isinstance(value, range)"),
+        "tests/unit/runtime/test_templates.py::test_a_range_is_as_long_as_what_is_in_it[size]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a side process works for any time",
+        _PROCESSES["_answer"].drop("signal.setitimer(signal.ITIMER_PROF, CPU_S)"),
+        f"{_SIDE_PROCESS}::test_work_beyond_the_limits_ends_and_the_next_is_done",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a side process takes any memory",
+        _PROCESSES["main"].drop("resource.setrlimit(resource.RLIMIT_AS, (limit, limit))"),
+        f"{_SIDE_PROCESS}::test_work_beyond_the_limits_ends_and_the_next_is_done",
+    ),
+    Promise.PROGRESS.broken_if(
+        "one owner takes all side processes",
+        _PROCESSES["SideProcesses.run"].drop(
+            "await turns.enter_async_context(self._owners[owner])"
+        ),
+        f"{_SIDE_PROCESS}::test_one_owner_has_one_process_and_leaves_the_others_to_others",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a caller has any number of large requests",
+        _TURNS["LargeRequests.turn"].never("self._there[caller] > MOST_WAITING"),
+        f"{_TURNS_TESTS}::test_the_next_of_a_caller_is_refused_at_once_and_not_that_of_others",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a caller takes all turns of large requests",
+        _TURNS["LargeRequests.turn"].drop("await stack.enter_async_context(self._locks[caller])"),
+        f"{_TURNS_TESTS}::test_a_caller_has_one_turn_and_leaves_the_other_to_others",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a body may have any number of members",
+        _BODY["_check_storable"].never("len(members) > MOST_MEMBERS"),
+        "tests/integration/api/web/test_large_requests.py"
+        "::test_a_body_of_too_many_values_is_refused[parameters]",
     ),
 )

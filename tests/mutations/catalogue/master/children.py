@@ -11,7 +11,7 @@ _CHILDREN = Place("shoal.core.decide.children")
 _TESTS = "tests/integration/master/services/test_children.py"
 _WILD = "tests/unit/core/decide/test_decide_children_wild.py"
 _COMMANDS = Place("shoal.sql.repositories.runs.commands")
-_FAMILIES = "tests/integration/master/services/test_families.py"
+_FAMILIES = "tests/integration/master/engine/test_families.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.ROOM.broken_if(
@@ -26,9 +26,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "requests stand in line behind children that are to start",
-        _COMMANDS.replace(
-            'IS_NO_START & ~_IS_CHILD_START, "1", "most_others"', 'IS_NO_START, "1", "most_others"'
-        ),
+        _COMMANDS.replace("IS_NO_START & ~_IS_CHILD_START", "IS_NO_START"),
         f"{_FAMILIES}::test_request_is_read_beside_any_number_of_children[sqlite]",
     ),
     Promise.ONE_INSTANCE.broken_if(

@@ -57,7 +57,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "a message that cannot be written is not sent at all",
-        _SENDING["_claim"].replace("return await self._plain(delivery, mentioned, error)", "raise"),
+        _SENDING["_claim"].replace(
+            "return await self._plain(delivery, mentioned, error), None", "raise"
+        ),
         f"{_POISON}::test_message_that_cannot_be_written_is_sent_as_plain_text[sqlite]",
     ),
     Promise.PROGRESS.broken_if(

@@ -2,8 +2,10 @@
 
 import ssl
 
+import httpx
 import pytest
 
+from shoal.client.errors import ApiProblem
 from shoal.client.rest.operations.call import part
 from shoal.client.rest.operations.exchange import ApiAddress, ApiExchange
 
@@ -29,3 +31,42 @@ def test_all_others_have_to_prove_who_they_are_to_a_public_authority(url: str) -
 def test_a_name_is_one_part_of_a_path() -> None:
     names = {"a b": "a%20b", "../x": "..%2Fx", "..": "%2E%2E", "a/b?c#d": "a%2Fb%3Fc%23d"}
     assert {name: part(name) for name in names} == names
+
+
+@pytest.mark.parametrize("may_repeat", [False, True])
+def test_what_is_refused_for_now_is_sent_again_after_the_time_that_the_api_names(
+    may_repeat: bool,
+) -> None:
+    steps = ApiExchange(ApiAddress("http://x", "")).steps("/export", may_repeat=may_repeat)
+    assert next(steps) is None
+    pause_s = steps.send(httpx.Response(429, headers={"Retry-After": "2"}))
+    assert pause_s is not None
+    assert 2.0 <= pause_s <= 3.0
+    assert steps.send(httpx.Response(200)) is None
+    with pytest.raises(StopIteration) as ended:
+        steps.send(httpx.Response(200))
+    assert ended.value.value.status_code == 200
+
+
+@pytest.mark.parametrize("after", ["3600", "", "soon"])
+def test_a_refusal_that_names_no_time_or_a_long_one_is_an_error(after: str) -> None:
+    steps = ApiExchange(ApiAddress("http://x", "")).steps("/export", may_repeat=False)
+    next(steps)
+    request = httpx.Request("GET", "http://x/export")
+    with pytest.raises(ApiProblem) as error:
+        steps.send(httpx.Response(429, headers={"Retry-After": after}, request=request))
+    assert error.value.status == 429
+
+
+def test_refusals_for_now_come_to_an_end() -> None:
+    steps = ApiExchange(ApiAddress("http://x", "", retry_pauses_s=(0.1,))).steps(
+        "/export", may_repeat=False
+    )
+    refused = httpx.Response(
+        429, headers={"Retry-After": "1"}, request=httpx.Request("GET", "http://x/export")
+    )
+    next(steps)
+    steps.send(refused)
+    next(steps)
+    with pytest.raises(ApiProblem):
+        steps.send(refused)

@@ -1,7 +1,9 @@
 """However many mistakes a text or a definition holds: what they cost and say is bounded."""
 
 import difflib
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -110,3 +112,23 @@ def test_definition_costs_as_much_as_it_is_long() -> None:
         return lambda: problems_of(tasks)
 
     assert keeps(90 * max(shortest_s(work(200)), 0.002), work(3_200))
+
+
+def test_unknown_fields_beyond_those_that_are_told_cost_nothing() -> None:
+    """pydantic makes an error of each, and holds the interpreter meanwhile."""
+    shell = {"type": "SHELL", "params": {"script": "true"}}
+    tasks = [{"name": f"t{n}", **shell} for n in range(2_000)]
+    unknown = [task | {f"u{m}": 1 for m in range(50)} for task in tasks]
+    rest = {f"w{m}": 1 for m in range(100_000)}
+
+    def cost_s(**raw: Any) -> float:
+        began_s = time.process_time()
+        with suppress(InvalidDefinition):
+            check_definition({"name": "w", **raw})
+        return time.process_time() - began_s
+
+    usual_s = min(cost_s(tasks=tasks) for _ in range(3))
+    assert min(cost_s(tasks=unknown, **rest) for _ in range(3)) < 2 * usual_s + 0.05
+    with pytest.raises(InvalidDefinition) as error:
+        check_definition({"name": "w", "tasks": unknown})
+    assert len(error.value.problems) == MOST_MISTAKES + 1

@@ -81,20 +81,21 @@ async def test_guard_may_be_switched_off(disks: Disks, tmp_path: Path) -> None:
 
 async def test_idle_worker_checks_its_disks_before_it_claims(disks: Disks, tmp_path: Path) -> None:
     """While it holds nothing they are hardly checked: it may have filled up meanwhile."""
-    guard, in_use = DiskGuard([tmp_path], 100, check_every_s=0.0), asyncio.Event()
+    guard = DiskGuard([tmp_path], 100, check_every_s=0.0)
+    idle, in_use = asyncio.Event(), asyncio.Event()
 
     async def until_used() -> None:
+        idle.set()
         await in_use.wait()
 
     watching = asyncio.create_task(guard.watch(until_used))
-    await eventually(lambda: disks.asked == 1)
-    for _ in range(10):
-        await asyncio.sleep(0.005)
+    await idle.wait()
     assert disks.asked == 1
     disks.free_mb = 99
     assert await guard.is_short()
+    asked = disks.asked
     waiting = asyncio.create_task(guard.enough())
-    await asyncio.sleep(0.005)
+    await eventually(lambda: disks.asked > asked + 2)
     assert not waiting.done()
     disks.free_mb = 1000
     await waiting  # who waits for room checks for it: nothing can come into use meanwhile

@@ -13,8 +13,6 @@ from collections.abc import (
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-import pytest
-
 from shoal.coordination import QueueEntry, TaskClaim, TaskQueue, ZkSession
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
@@ -127,7 +125,9 @@ def end(number: int, kind: "pb.ReportKind.ValueType" = pb.SUCCEEDED) -> pb.Repor
 class Site:
     """A worker without processes: what it started, asked for and interrupted."""
 
-    def __init__(self, queue: Queue, master: Master, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, queue: Queue, master: Master, tasks: asyncio.TaskGroup, keep_s: float
+    ) -> None:
         self.session, self.queue, self.attempts = Session(), queue, HeldAttempts(3)
         self.started: list[int] = []
         self.fetched: list[int] = []
@@ -143,6 +143,7 @@ class Site:
             cast("Readiness", self),
             group="default",
             worker_id=WORKER,
+            keep_s=keep_s,
         )
         self.eager_dispatch.when_claim_is_lost(
             lambda attempt, _reason: self.interrupted.append(attempt.id)
@@ -169,9 +170,11 @@ class Site:
 
 
 @asynccontextmanager
-async def site_of(queue: Queue, master: Master | None = None) -> AsyncIterator[Site]:
+async def site_of(
+    queue: Queue, master: Master | None = None, keep_s: float = eager_dispatch.KEEP_S
+) -> AsyncIterator[Site]:
     async with asyncio.TaskGroup() as tasks:
-        site = Site(queue, master or Master(), tasks)
+        site = Site(queue, master or Master(), tasks, keep_s)
         running = tasks.create_task(site.reporter.run())
         async with asyncio.timeout(DEADLINE_S):
             yield site
@@ -325,10 +328,9 @@ async def test_grant_upon_a_claim_of_a_lost_session_is_not_taken() -> None:
         assert (site.attempts.get(10), site.attempts.get(11)) == (None, None)
 
 
-async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eager_dispatch, "KEEP_S", NEVER_S)
+async def test_slot_is_kept_for_what_is_likely_to_follow() -> None:
     master = Master({1: [10]})
-    async with site_of(Queue(1, 2, 3, 10), master) as site:
+    async with site_of(Queue(1, 2, 3, 10), master, keep_s=NEVER_S) as site:
         site.reporter.add(WORKER, end(1))
         assert site.attempts.wanted == 3  # nothing is known yet: any slot is to be filled
         await eventually(lambda: site.started)
@@ -341,9 +343,8 @@ async def test_slot_is_kept_for_what_is_likely_to_follow(monkeypatch: pytest.Mon
         await site.reporter.drained()
 
 
-async def test_slot_is_not_kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eager_dispatch, "KEEP_S", 0.0)
-    async with site_of(Queue(1)) as site:
+async def test_slot_is_not_kept_for_long() -> None:
+    async with site_of(Queue(1), keep_s=0.0) as site:
         site.eager_dispatch.take([eager_task(10, behind=1)])
         site.eager_dispatch.reported(ref(5))  # and not answered for long
         site.hold(20)

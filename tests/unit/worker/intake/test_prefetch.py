@@ -2,24 +2,32 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from shoal.coordination import QueueEntry, TaskClaim
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import held
-from shoal.worker.attempts.held import HeldAttempt, HeldAttempts
+from shoal.worker.attempts.held import HeldAttempt, HeldAttempts, PrefetchTimes
 from shoal.worker.attempts.lifecycle import AttemptEvent
-from shoal.worker.intake import prefetch
 from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
 from tests.support.waiting import eventually
 
+NEVER_S = 1e6
+PATIENT = PrefetchTimes(patience_s=NEVER_S)  # nothing is requeued because of the time
+
 
 class Site:
-    """A prefetch buffer, and what comes out of it."""
+    """A prefetch buffer, and what comes out of it.
 
-    def __init__(self, slots: int = 1, prefetch: int = held.MOST) -> None:
-        self.attempts = HeldAttempts(slots, prefetch)
+    Unless a test says otherwise, nothing is requeued because of the time.
+    """
+
+    def __init__(
+        self, slots: int = 1, prefetch: int = held.MOST, times: PrefetchTimes = PATIENT
+    ) -> None:
+        self.attempts = HeldAttempts(slots, prefetch, times)
         self.begun: list[int] = []
         self.requeued: list[int] = []
         self.buffer = PrefetchBuffer(self.attempts, self._begin, self._requeue)
@@ -67,20 +75,11 @@ class Site:
             self.attempts.end(waiting.attempt)
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is requeued because of the time."""
-    monkeypatch.setattr(prefetch, "PATIENCE_S", 1e6)
+def quick_site(slots: int = 1, prefetch: int = held.MOST) -> Site:
+    """A site for which every attempt is short, and one of just now."""
+    return Site(slots, prefetch, replace(PATIENT, short_s=NEVER_S, window_s=NEVER_S))
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every attempt counts as short, and as one of just now."""
-    monkeypatch.setattr(held, "SHORT_S", 1e6)
-    monkeypatch.setattr(held, "WINDOW_S", 1e6)
-
-
-@pytest.mark.usefixtures("patient")
 async def test_slots_are_given_in_the_order_of_the_queue_and_never_too_many() -> None:
     site = Site(slots=2)
     site.enter(5, 9, 8, 7)
@@ -93,7 +92,6 @@ async def test_slots_are_given_in_the_order_of_the_queue_and_never_too_many() ->
     assert site.attempts.occupied == 2
 
 
-@pytest.mark.usefixtures("patient")
 async def test_what_leaves_the_buffer_is_not_begun_and_holds_up_nothing() -> None:
     site = Site()
     _, first, second = site.enter(1, 2, 3)
@@ -105,9 +103,8 @@ async def test_what_leaves_the_buffer_is_not_begun_and_holds_up_nothing() -> Non
     assert not site.buffer.leave(second)
 
 
-async def test_what_waits_too_long_is_requeued(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.01)
-    site = Site()
+async def test_what_waits_too_long_is_requeued() -> None:
+    site = Site(times=PrefetchTimes(patience_s=0.01))
     site.enter(1, 2, 3)
     await eventually(lambda: site.requeued == [2, 3])
     site.enter(4)
@@ -116,28 +113,20 @@ async def test_what_waits_too_long_is_requeued(monkeypatch: pytest.MonkeyPatch) 
     assert site.begun == [1]
 
 
-async def test_worker_that_stood_still_requeues_nothing_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(prefetch, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(prefetch, "LATE_S", -1.0)  # every check comes too late
-    site = Site()
+async def test_worker_that_stood_still_requeues_nothing_at_once() -> None:
+    site = Site(times=PrefetchTimes(patience_s=0.0, late_s=-1.0))  # every check comes too late
     site.enter(1, 2)
-    checks = 0
-    schedule_check = site.buffer._schedule_check
+    timers = set()
 
-    def count(delay_s: float) -> None:
-        nonlocal checks
-        checks += 1
-        schedule_check(delay_s)
+    def checked() -> int:
+        timers.add(site.buffer._timer)  # a new one for each check
+        return len(timers)
 
-    monkeypatch.setattr(site.buffer, "_schedule_check", count)
-    await eventually(lambda: checks > 3)
+    await eventually(lambda: checked() > 3)
     assert site.requeued == []
     site.buffer.close()
 
 
-@pytest.mark.usefixtures("patient")
 async def test_closed_buffer_requeues_what_waits_and_what_comes() -> None:
     site = Site()
     site.enter(1, 2)
@@ -149,9 +138,8 @@ async def test_closed_buffer_requeues_what_waits_and_what_comes() -> None:
     assert site.begun == [1]
 
 
-@pytest.mark.usefixtures("patient", "quick")
 async def test_worker_wants_as_much_ahead_as_it_has_just_ended() -> None:
-    site = Site(slots=2)
+    site = quick_site(slots=2)
     assert site.attempts.wanted == 2
     site.enter(1, 2)
     assert site.attempts.wanted == 0
@@ -165,9 +153,8 @@ async def test_worker_wants_as_much_ahead_as_it_has_just_ended() -> None:
     assert site.attempts.wanted == 8
 
 
-@pytest.mark.usefixtures("patient", "quick")
 async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_empty() -> None:
-    site = Site(slots=1)
+    site = quick_site(slots=1)
     for number in range(100):  # as many as are remembered
         site.enter(number)
         site.end(number)
@@ -179,27 +166,22 @@ async def test_worker_claims_again_when_it_is_worth_while_or_a_slot_would_stand_
         site.end(100 + ended)
 
 
-@pytest.mark.usefixtures("patient", "quick")
 @pytest.mark.parametrize(("prefetch", "wanted"), [(0, 1), (3, 4)])
 async def test_never_more_is_prefetched_than_the_setting_allows(prefetch: int, wanted: int) -> None:
-    site = Site(prefetch=prefetch)
+    site = quick_site(prefetch=prefetch)
     for number in range(100):
         site.enter(number)
         site.end(number)
     assert (site.attempts.wanted, site.attempts.room) == (wanted, wanted)
 
 
-@pytest.mark.usefixtures("patient")
-async def test_long_tasks_bring_nothing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "SHORT_S", 0.0)
-    monkeypatch.setattr(held, "WINDOW_S", 1e6)
-    site = Site()
+async def test_long_tasks_bring_nothing_ahead() -> None:
+    site = Site(times=replace(PATIENT, short_s=0.0, window_s=NEVER_S))
     site.enter(1)
     site.end(1)
     assert site.attempts.wanted == 1
 
 
-@pytest.mark.usefixtures("patient")
 async def test_waiting_for_room_ends_when_there_is_some() -> None:
     site = Site()
     site.enter(1)
@@ -210,7 +192,7 @@ async def test_waiting_for_room_ends_when_there_is_some() -> None:
     assert await wanting >= 1
 
 
-async def test_projects_take_turns_among_what_waits(patient: None) -> None:
+async def test_projects_take_turns_among_what_waits() -> None:
     site = Site()
     site.enter(1, 2, 3, 4, lane=5)
     site.enter(90, lane=6)

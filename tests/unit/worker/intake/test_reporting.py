@@ -38,10 +38,12 @@ class OneMaster:
 
 @asynccontextmanager
 async def reporter_to(
-    master: OneMaster, in_no_hurry: Callable[[], bool] = lambda: False
+    master: OneMaster,
+    in_no_hurry: Callable[[], bool] = lambda: False,
+    start_held_s: float = reports.START_HELD_S,
 ) -> AsyncIterator[Reporter]:
     """A reporter at work."""
-    reporter = Reporter(cast("Masters", master), in_no_hurry=in_no_hurry)
+    reporter = Reporter(cast("Masters", master), in_no_hurry=in_no_hurry, start_held_s=start_held_s)
     running = asyncio.create_task(reporter.run())
     try:
         yield reporter
@@ -66,10 +68,9 @@ def report(number: int, kind: pb.ReportKind.ValueType) -> pb.Report:
     return pb.Report(attempt=pb.AttemptRef(task_instance_id=number), kind=kind)
 
 
-async def test_of_a_short_task_the_end_alone_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "START_HELD_S", NEVER_S)
+async def test_of_a_short_task_the_end_alone_is_reported() -> None:
     master = OneMaster()
-    async with reporter_to(master) as reporter:
+    async with reporter_to(master, start_held_s=NEVER_S) as reporter:
         reporter.add("w", report(1, pb.STARTED))
         await asyncio.sleep(0)  # the reporter has seen it and set its timer
         reporter.add("w", report(2, pb.SUCCEEDED))
@@ -80,16 +81,12 @@ async def test_of_a_short_task_the_end_alone_is_reported(monkeypatch: pytest.Mon
     assert master.calls == [[(2, pb.SUCCEEDED)], [(1, pb.SUCCEEDED)]]
 
 
-async def test_the_start_of_a_longer_task_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_start_of_a_longer_task_is_reported() -> None:
     master = OneMaster()
-    async with reporter_to(master) as reporter:
-        monkeypatch.setattr(reports, "START_HELD_S", NEVER_S)
+    async with reporter_to(master, start_held_s=0.01) as reporter, asyncio.timeout(DEADLINE_S):
         reporter.add("w", report(1, pb.STARTED))
-        await asyncio.sleep(0)
-        monkeypatch.undo()  # what comes later is due earlier
-        reporter.add("w", report(2, pb.STARTED))
-        await eventually(lambda: len(reporter) == 1)
-    assert master.calls == [[(2, pb.STARTED)]]
+        await reporter.drained()
+    assert master.calls == [[(1, pb.STARTED)]]
 
 
 async def test_ends_are_gathered_only_while_the_worker_has_enough_to_do(

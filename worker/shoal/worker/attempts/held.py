@@ -22,10 +22,22 @@ from shoal.worker.processes.launcher import Launched
 from shoal.worker.processes.program import LaunchRequest
 
 KEPT_S = 0.1  # a slot is kept from less urgent tasks for so long while its end is reported
-WINDOW_S = 0.1  # what ended within this time is likely to be matched in the next
-SHORT_S = 0.25  # an attempt that takes longer says nothing about the next moment
 MOST = 64  # attempts ahead, unless the settings say otherwise
 MOST_OF_A_SLOT = 8  # a task that turns out long keeps so many waiting at most
+
+
+@dataclass(frozen=True)
+class PrefetchTimes:
+    """When attempts are prefetched, and how long they wait for a slot then."""
+
+    window_s: float = 0.1  # what ended within this time is likely to be matched in the next
+    short_s: float = 0.25  # an attempt that takes longer says nothing about the next moment
+    patience_s: float = 0.25  # a granted attempt that waits longer for a slot is requeued
+    # We stood still ourselves for so long, and slots may be free that we have not heard of yet.
+    late_s: float = 0.1
+
+
+PREFETCH_TIMES = PrefetchTimes()
 
 
 class AttemptEnded(ShoalError):
@@ -145,19 +157,20 @@ class Throughput:
     ``ahead`` never exceeds ``most``.
     """
 
-    def __init__(self, slots: int, most: int = MOST) -> None:
+    def __init__(self, slots: int, most: int, times: PrefetchTimes) -> None:
+        self._times = times
         self._ends: deque[float] = deque(maxlen=min(most, MOST_OF_A_SLOT * slots))
 
     def note_end(self, began_at: float) -> None:
         """Count an attempt that ends now; it had its slot since ``began_at`` (monotonic s)."""
         now = time.monotonic()
-        if now - began_at < SHORT_S:
+        if now - began_at < self._times.short_s:
             self._ends.append(now)
 
     @property
     def ahead(self) -> int:
         """How many attempts to have ready beside those in the slots: 0 for an idle worker."""
-        oldest = time.monotonic() - WINDOW_S
+        oldest = time.monotonic() - self._times.window_s
         ends = self._ends
         while ends and ends[0] < oldest:
             ends.popleft()
@@ -170,12 +183,15 @@ class HeldAttempts:
     ``prefetch``: at most so many are claimed beyond the slots.
     """
 
-    def __init__(self, slots: int, prefetch: int = MOST) -> None:
+    def __init__(
+        self, slots: int, prefetch: int = MOST, times: PrefetchTimes = PREFETCH_TIMES
+    ) -> None:
+        self.times = times
         self._slots = slots
         self._held: dict[int, HeldAttempt] = {}
         self._live = 0  # not over
         self._occupied = 0  # slots
-        self._throughput = Throughput(slots, prefetch)
+        self._throughput = Throughput(slots, prefetch, times)
         self._reserved: set[int] = (
             set()
         )  # task instances whose slots are reserved for tasks likely to follow

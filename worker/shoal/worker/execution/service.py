@@ -63,7 +63,7 @@ class WorkerService(WorkerServiceServicer):
             log.warning("claim is gone, ending the task", task_instance=attempt.id)
             self._runner.interrupt(attempt, CLAIM_GONE)
         failpoints.hit("revoke.before_reply")
-        # Nothing is awaited any more: what is not held now is refused from now on.
+        # No grant is awaited: what is not held now is refused from now on.
         for ref in request.attempts:
             if self._attempts.get(ref.task_instance_id) is not None:
                 answer.held.append(ref.task_instance_id)

@@ -69,7 +69,7 @@ class ResourceCache:
             await asyncio.to_thread(self._make_room, frozenset(+self._in_use))
 
     def close(self) -> None:
-        """Fetch no more: the worker ends, and nobody waits."""
+        """Fetch no more: the worker ends, and no attempt waits."""
         for task in set(self._fetching.values()):
             task.cancel()
 
@@ -143,7 +143,7 @@ class ResourceCache:
             target.chmod(_MODE)
 
     def _make_room(self, in_use: Collection[str]) -> None:
-        """Remove the files that nobody has used for longest, until the rest is small enough."""
+        """Remove the least recently used files until the rest is small enough."""
         found = []
         with os.scandir(self._root) as entries:
             for entry in entries:

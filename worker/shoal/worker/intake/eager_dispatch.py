@@ -48,7 +48,9 @@ class EagerDispatch:
         *,
         group: str,
         worker_id: str,
+        keep_s: float = KEEP_S,
     ) -> None:
+        self._keep_s = keep_s
         self._session, self._queue, self._attempts = session, queue, attempts
         self._tasks, self._fetcher, self._readiness = tasks, fetcher, readiness
         self._group, self.worker_id = group, worker_id
@@ -82,7 +84,7 @@ class EagerDispatch:
         if self._likely:
             own = ref.task_instance_id
             self._attempts.reserve_slot(own)
-            asyncio.get_running_loop().call_later(KEEP_S, self._attempts.release_slot, own)
+            asyncio.get_running_loop().call_later(self._keep_s, self._attempts.release_slot, own)
 
     def settled(self, ref: pb.AttemptRef) -> None:
         """An end is no longer reported."""
@@ -90,7 +92,7 @@ class EagerDispatch:
         self._attempts.release_slot(ref.task_instance_id)
 
     def _forgotten(self, attempt: HeldAttempt) -> None:
-        """The worker does not hold ``attempt`` any more."""
+        """The worker no longer holds ``attempt``."""
         self._past.note(attempt.ref)
 
     def refuse(self, ref: pb.AttemptRef) -> None:
@@ -103,8 +105,8 @@ class EagerDispatch:
         Has to be followed by ``request_done`` when the answer was taken, or there is none.
         """
         first, is_first = self._queue.front(self._group)
-        if not is_first:
-            self._read_first()
+        if not is_first and (self._reading is None or self._reading.done()):
+            self._reading = self._tasks.create_task(self._read_once())  # for the next request
         request = pb.EagerRequest(group=self._group)
         if self._readiness.takes_tasks and is_first and all(map(self._claim_of, ends)):
             request.room = max(len(ends), self._attempts.room - self._offered)
@@ -124,11 +126,6 @@ class EagerDispatch:
     def request_done(self, request: pb.EagerRequest) -> None:
         """What was offered is taken, or will not be."""
         self._offered -= request.room
-
-    def _read_first(self) -> None:
-        """Learn what is first in the queue, for the next request."""
-        if self._reading is None or self._reading.done():
-            self._reading = self._tasks.create_task(self._read_once())
 
     async def _read_once(self) -> None:
         try:
@@ -222,7 +219,7 @@ class _Past:
             self._gone.pop(ref.workflow_instance_id, None)
 
     def note(self, ref: pb.AttemptRef) -> None:
-        """An attempt was here, and is not any more."""
+        """An attempt was here, and has gone."""
         if ref.workflow_instance_id in self._open:
             self._gone[ref.workflow_instance_id].add(ref.task_instance_id)
 

@@ -55,8 +55,8 @@ class _Line:
 class Fetcher:
     """Asks for the payloads of attempts. Its calls run in ``tasks``.
 
-    ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that is not
-    to run any more. What is over meanwhile is not asked for again.
+    ``on_payload`` takes over an attempt that was granted, ``on_refused`` one that must no
+    longer run. What is over meanwhile is not asked for again.
     """
 
     def __init__(

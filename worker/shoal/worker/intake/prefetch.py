@@ -21,10 +21,6 @@ from shoal.coordination.queue import LaneTurns
 from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts.held import KEPT_S, HeldAttempt, HeldAttempts
 
-PATIENCE_S = 0.25
-# We stood still ourselves, and slots may be free that we have not heard of yet.
-LATE_S = 0.1
-
 
 class Waiting(NamedTuple):
     """An attempt that waits since ``since``, in monotonic seconds."""
@@ -80,6 +76,7 @@ class PrefetchBuffer:
         begin: Callable[[HeldAttempt, pb.Payload], None],
         requeue: Callable[[Sequence[Waiting]], None],
     ) -> None:
+        self._times = attempts.times
         self._attempts, self._begin, self._requeue = attempts, begin, requeue
         self._waiting: dict[int, Waiting] = {}  # by task instance, in the order of arrival
         self._lines = WaitingLines()
@@ -102,7 +99,7 @@ class PrefetchBuffer:
         if self._attempts.slot_is_free:
             self._begin_later()
         if self._timer is None:
-            self._schedule_check(PATIENCE_S)
+            self._schedule_check(self._times.patience_s)
 
     def leave(self, attempt: HeldAttempt) -> bool:
         """Have ``attempt`` begin no more; return whether it was waiting."""
@@ -152,13 +149,13 @@ class PrefetchBuffer:
         """Requeue those that have waited too long."""
         self._timer = None
         now = time.monotonic()
-        if now > due + LATE_S:
-            self._schedule_check(LATE_S)
+        if now > due + self._times.late_s:
+            self._schedule_check(self._times.late_s)
             return
-        self._requeue_since(now - PATIENCE_S)
+        self._requeue_since(now - self._times.patience_s)
         if self._waiting:
             first = next(iter(self._waiting.values()))
-            self._schedule_check(first.since + PATIENCE_S - now)
+            self._schedule_check(first.since + self._times.patience_s - now)
 
     def _requeue_since(self, since: float) -> None:
         """Requeue those that have waited since ``since`` or longer."""

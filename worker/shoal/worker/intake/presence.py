@@ -43,14 +43,7 @@ class Presence:
 
     async def measure_lag(self) -> None:
         """Publish how late the event loop is when that changes, for ever."""
-        shown = self._lag.level_s
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._lag.run(), name="lag of the event loop")
-            while True:
-                await asyncio.sleep(LOAD_EVERY_S)
-                if self._lag.level_s != shown:
-                    shown = self._lag.level_s
-                    self.publish_soon()
+        await self._lag.run(self.publish_soon)
 
     def publish_soon(self) -> None:
         """Publish soon: something has changed."""

@@ -94,7 +94,7 @@ class Reachability:
         breaker.failed(asyncio.get_running_loop().time())
 
     async def _probe_until_answered(self, address: str, breaker: Breaker) -> None:
-        """Call the master from time to time, until it answers or owns nothing any more."""
+        """Call the master from time to time, until it answers or owns nothing."""
         loop = asyncio.get_running_loop()
         while self._breakers.get(address) is breaker:
             if breaker.allows(loop.time()):

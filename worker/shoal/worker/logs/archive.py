@@ -63,11 +63,13 @@ class LogArchiver:
                 # No more than there is now: each copy is a process, and tasks end all the time.
                 for _ in range(0, len(self._waiting), _TOGETHER):
                     await self._copy()
-                self._succeeded()
+                if self.trouble is not None:
+                    log.info("logs are copied to the archive again")
+                    self.trouble = None
             except (ShoalError, OSError) as error:
                 self._failed(str(error))
             except Exception as error:
-                # Logs wait here until somebody has put it right; tasks must not suffer.
+                # Logs wait here until an administrator has repaired it; tasks must not suffer.
                 log.exception("logs are not copied to the archive")
                 self._failed(repr(error))
             if self.trouble is None:
@@ -135,11 +137,6 @@ class LogArchiver:
         )
         if not ended.is_well:
             raise LogsNotArchived(ended.why)
-
-    def _succeeded(self) -> None:
-        if self.trouble is not None:
-            log.info("logs are copied to the archive again")
-            self.trouble = None
 
     def _failed(self, why: str) -> None:
         if self.trouble is None:

@@ -108,7 +108,7 @@ class LogService(LogServiceServicer):
             )
             for uid in uids
         ]
-        with suppress(BadLogAddress, OSError):  # who reads it is told
+        with suppress(BadLogAddress, OSError):  # reading it raises the error
             for address in found if len(found) > 1 else ():
                 if await asyncio.to_thread(self._store.exists, *address):
                     return address

@@ -90,7 +90,7 @@ class LaunchRequest:
 
 @dataclass(frozen=True)
 class ExitRecord:
-    """How an attempt ended; also the JSON in its record file. Nothing of it is alive any more.
+    """How an attempt ended; also the JSON in its record file. All its processes have ended.
 
     Exactly one of ``exit_code`` and ``signal`` is set. ``started_at`` and ``finished_at`` are
     seconds since the Unix epoch. ``max_rss_kb`` is the largest resident size of any single process

@@ -49,7 +49,7 @@ def record_context(
 ) -> dict[str, Any]:
     """Return what a later agent needs to report the result of ``attempt``.
 
-    ``repeats``: another attempt may follow when nobody knows what became of this one.
+    ``repeats``: another attempt may follow when the end of this one is unknown.
     """
     entry = attempt.claim.entry
     context: dict[str, Any] = {

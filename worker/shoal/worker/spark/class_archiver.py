@@ -92,7 +92,7 @@ class ClassArchiver:
             failed.unlink()
 
     def _wanted(self) -> list[Path]:
-        """Return what asks for an archive that nobody has failed to make."""
+        """Return what asks for an archive whose making has not failed."""
         return [
             wanted
             for wanted in self._root.glob(f"*{WANTED}")

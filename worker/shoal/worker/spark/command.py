@@ -39,7 +39,7 @@ _STARTED = re.compile(r"Spark Connect server started at: \S*:([0-9]+)\s*$", re.M
 _PAGES = re.compile(r"Successfully started service 'SparkUI' on port ([0-9]+)\.$", re.MULTILINE)
 _LONGEST_START = 1 << 20  # bytes of the log
 #: A parallel collector ends a server that does nothing but collect; the usual one goes on for
-#: minutes, in which nobody is answered.
+#: minutes, in which no request is answered.
 _JAVA = ("-XX:+ExitOnOutOfMemoryError", "-XX:+UseParallelGC", "-XX:GCTimeLimit=80")
 
 

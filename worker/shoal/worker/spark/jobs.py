@@ -2,7 +2,7 @@
 
 Spark may begin a job of a statement that is interrupted already: threads of their own submit the
 stages of a query, and one that is late is not among the jobs that the interruption ends. No request
-of Spark Connect reaches such a job any more. It would use the server until the server ends.
+of Spark Connect reaches such a job. It would use the server until the server ends.
 """
 
 import base64
@@ -23,7 +23,7 @@ _CSRF_TOKEN = re.compile(rb'name="csrfToken" value="([^"]+)"')
 
 
 class ServerJobs:
-    """The jobs of one server. Its pages answer nobody without the key. All calls block."""
+    """The jobs of one server. Its pages answer only with the key. All calls block."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)

@@ -1,11 +1,11 @@
 """The Spark Connect servers of a worker: one for each project whose tasks ask for it.
 
 Projects do not share one, since users of a server can see its files, its catalogue and its global
-views. A server is started when it is asked for first, and ended when nobody has used it for long.
+views. A server is started when it is asked for first, and ended when it was unused for long.
 
 ======================  ====================================================================
 it does not start       those who wait for it fail with what it said
-nobody has used it      it is stopped; also when another project needs its place
+it was unused           it is stopped; also when another project needs its place
 it ends by itself       of several users all are interrupted, so that they run again: one of them
                         may have been too much for it. A single user sees that its server is gone.
 it does not respond      it is ended, which is the row above
@@ -201,7 +201,7 @@ class SparkServers:
             await asyncio.wait([starting])  # nothing of it is left then, if it has not started
 
     async def _until_end(self, kept: _Kept) -> str | None:
-        """Return when nothing of it is left: why it has died, None if nobody wanted it any more."""
+        """Return when nothing of it is left: why it has died, None if it was unused."""
         server, silent = kept.server, 0
         over = asyncio.create_task(server.over())
         leave = asyncio.create_task(kept.leave.wait())

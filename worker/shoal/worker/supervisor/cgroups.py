@@ -34,7 +34,7 @@ class Cgroup:
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
-        #: Whether everything in it was told to die.
+        #: Whether everything in it was killed.
         self.killed = False
 
     def child(self, name: str) -> Cgroup:

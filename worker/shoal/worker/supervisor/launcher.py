@@ -110,7 +110,7 @@ class LauncherLoop:
                 self._conclude_all()
             self._link.flush()
             if self._lease_lost and not any(each.alive for each in self._attempts.values()):
-                self._board.all_dead()  # nobody need step in
+                self._board.all_dead()  # the watchdog need not act
 
     # -- waiting ----------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ def show_command(arguments: Sequence[str]) -> None:
 
 
 def read_process(pid: int) -> Process | None:
-    """Return the process with that number, None if there is none (any more)."""
+    """Return the process with that number, None if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             stat = file.read()

@@ -1,1 +1,1 @@
-"""Alerts: whether definitions can be stored, what messages would say, why people were told."""
+"""Alerts: whether definitions can be stored, what messages would say, why they were sent."""

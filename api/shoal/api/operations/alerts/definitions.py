@@ -11,7 +11,7 @@ from shoal.api.endpoints.preconditions import Preconditions
 from shoal.api.schemas.alerts import StoredDefinition
 from shoal.api.schemas.common import Page
 from shoal.api.web.answers import by_name, legible, shown
-from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests
 from shoal.api.web.paging import decode_cursor, encode_cursor, page
 from shoal.api.web.store import Store
 from shoal.core.alerts.channels import UnknownChannel
@@ -19,7 +19,8 @@ from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import DefinitionKind, StoredAlertDefinition
 from shoal.core.alerts.rules import MessageTemplates
 from shoal.runtime.plugins import load_channel
-from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.runtime.side.process import WAIT_S, NoTurn
+from shoal.runtime.side.templates import TemplateError, Templates
 from shoal.sql import UnitOfWork
 
 O = TypeVar("O", bound=StoredDefinition)  # noqa: E741 - out
@@ -142,10 +143,13 @@ async def require_known(
         )
 
 
-def require_readable(templates: MessageTemplates) -> None:
-    """Return if templates can be read. Raises InvalidRequest."""
-    for field, template in (("subject", templates.subject), ("text", templates.text)):
+async def require_readable(templates: Templates, project: str, given: MessageTemplates) -> None:
+    """Return if a rule's templates can be read. Raises InvalidRequest, TooManyRequests."""
+    for field, template in (("subject", given.subject), ("text", given.text)):
         try:
-            TEMPLATES.check(template)
+            if template:
+                await templates.check(project, template)
         except TemplateError as error:
             raise InvalidRequest([FieldError(f"templates.{field}", str(error))]) from None
+        except NoTurn as error:
+            raise TooManyRequests(str(error), WAIT_S) from None

@@ -1,4 +1,4 @@
-"""Why somebody was told of something, or nobody."""
+"""Why a notification was sent, or not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

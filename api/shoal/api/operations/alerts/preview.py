@@ -2,22 +2,23 @@
 
 from datetime import datetime
 
-from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests
 from shoal.core.alerts.messages.composition import reworded, write
 from shoal.core.alerts.messages.message import AlertMessage, MessageFacts
 from shoal.core.alerts.occurrences import MOMENTS
 from shoal.core.alerts.records import Alert, AlertDelivery, AlertState, DeliveryKind
 from shoal.core.alerts.rules import RuleSpec
-from shoal.runtime.templates import TEMPLATES, TemplateError
+from shoal.runtime.side.process import WAIT_S, NoTurn
+from shoal.runtime.side.templates import TemplateError, Templates
 from shoal.sql import UnitOfWork
 
 
-async def preview(
+async def usual_message(
     uow: UnitOfWork, project: str, rule: RuleSpec, alert_id: int | None, now: datetime
 ) -> AlertMessage:
-    """Return the message that a rule would send about an alert; None: about one as an example.
+    """Return what a rule would send about an alert without its templates.
 
-    Raises NotFound, InvalidRequest.
+    ``alert_id``: None for one as an example. Raises NotFound.
     """
     if alert_id is None:
         alert = _example(project, rule, now)
@@ -29,15 +30,26 @@ async def preview(
     facts = MessageFacts(delivery, [alert], 1, {}, now)
     if alert_id is not None:
         facts = await uow.alert_facts.read(delivery, [alert_id], now)
-    message = write(facts, rule.language, "", "")
+    return write(facts, rule.language, "", "")
+
+
+async def preview(
+    templates: Templates, project: str, rule: RuleSpec, message: AlertMessage
+) -> AlertMessage:
+    """Return a usual message in the words of a rule's templates.
+
+    Raises InvalidRequest, TooManyRequests.
+    """
     words = {}
     for field in ("subject", "text"):
         template = getattr(rule.templates, field)
         try:
             known = {**message.facts, "text": message.text}
-            words[field] = TEMPLATES.render(template, known) if template else ""
+            words[field] = await templates.render(project, template, known) if template else ""
         except TemplateError as error:
             raise InvalidRequest([FieldError(f"rule.templates.{field}", str(error))]) from None
+        except NoTurn as error:
+            raise TooManyRequests(str(error), WAIT_S) from None
     return reworded(message, words["subject"], words["text"])
 
 

@@ -43,7 +43,7 @@ def tag_of(found: Tagged) -> str:
 
 
 async def detail_of(uow: UnitOfWork, project: str, name: str) -> WorkflowDetail:
-    """Return a workflow that nobody else changes until the end. Raises NotFound."""
+    """Return a workflow, locked until the end. Raises NotFound."""
     found = await uow.workflows.lock(project, name)
     return detail(found, await uow.workflows.spec(found.id, found.version))
 

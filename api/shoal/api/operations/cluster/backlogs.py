@@ -99,8 +99,8 @@ def _unread(first: datetime | None, now: datetime, limit_s: float) -> Iterator[H
     yield HealthFinding(
         code=HealthCode.ALERTS_LAG,
         arguments={"age_s": round(age_s)},
-        text=f"alert servers have not read an event that is {age_s:,.0f} s old: nobody is notified "
-        "of what happened since then. Start an alert server, or read the log of the one that runs",
+        text=f"alert servers have not read an event that is {age_s:,.0f} s old: no notification is "
+        "sent about later events. Start an alert server, or read the log of the one that runs",
     )
 
 

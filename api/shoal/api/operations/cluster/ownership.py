@@ -24,7 +24,8 @@ from shoal.sql import Database
 log = structlog.get_logger()
 
 # In parts of the session timeout:
-LOOK = 0.25  # between two looks
+LOOK = 0.25  # between two checks
+CALM = 0.5  # the same, while the last check has found nothing
 # For so long without an owner, or with two: a takeover takes less, even if a member dies meanwhile.
 LONG = 1.0
 
@@ -91,7 +92,8 @@ class OwnershipWatch:
                 await self._look()
             except ShoalError as error:
                 log.debug("owners not compared", error=str(error))  # /health says so, too
-            await asyncio.sleep(LOOK * self._timeout_s)
+            is_calm = not self._unowned and not self._differing
+            await asyncio.sleep((CALM if is_calm else LOOK) * self._timeout_s)
 
     async def _look(self) -> None:
         try:

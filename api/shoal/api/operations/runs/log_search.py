@@ -1,7 +1,7 @@
 """Find lines in logs: bounded in bytes and in time, wherever the log is.
 
 Patterns are of Rust's regex crate, which pydantic brings: it is linear in the length of a line
-whatever the pattern, so nobody can hold up this process with one. It has no look-around and no
+whatever the pattern, so no caller can hold up this process with one. It has no look-around and no
 references to groups.
 """
 

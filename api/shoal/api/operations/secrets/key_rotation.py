@@ -184,7 +184,7 @@ class KeyRotation:
     async def _retire(self, key: str, old: Collection[str]) -> RotationStep:
         async with self._database.unit_of_work() as uow:
             now = await uow.sealing.state(hold="change")
-            # Nobody stores with an old key any more: who would, holds the state until then.
+            # No process stores with an old key from now on: each holds the state while it stores.
             if now.primary != key or await uow.sealing.not_with(key, (), 1):
                 return RotationStep(Phase.WORKING, key, "something was stored meanwhile")
             retired = (*now.retired, *(one for one in now.old if one not in now.retired))

@@ -66,7 +66,7 @@ class Lane:
     def resolved(self) -> frozenset[int]:
         """Runs that have failed, and that newer ones have made good.
 
-        A success makes good what failed before for the same logical time. What somebody had started
+        A success makes good what failed before for the same logical time. What a user had started
         by hand any later success does, but one of a backfill, which is about other days. The day of
         a schedule or a backfill is missing until it has a success.
         """

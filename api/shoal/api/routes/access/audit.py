@@ -1,4 +1,4 @@
-"""The audit: who has done what; and the chain that shows that nobody has changed it since."""
+"""The audit: who has done what; and the chain that shows that it was not changed since."""
 
 from datetime import timedelta
 from typing import Annotated

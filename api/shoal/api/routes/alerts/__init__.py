@@ -1,1 +1,1 @@
-"""Alerts: what projects define for them, what has happened, and who was told."""
+"""Alerts: what projects define for them, what has happened, and who was notified."""

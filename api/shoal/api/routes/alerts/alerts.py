@@ -75,7 +75,7 @@ async def list_alerts(
 )
 @needs(Permission.PROJECT_READ)
 async def get_alert(store: StoreDep, project: ProjectName, alert_id: AlertId) -> AlertDetail:
-    """An alert, and who was told of it, or why not."""
+    """An alert, and who was notified of it, or why not."""
     async with store.unit_of_work(read_only=True) as uow:
         found = await uow.alerts.get(project, alert_id)
         deliveries = await uow.deliveries.of_alert(alert_id)

@@ -13,7 +13,7 @@ from shoal.api.operations.alerts.definitions import (
     require_known,
     require_readable,
 )
-from shoal.api.operations.alerts.preview import preview
+from shoal.api.operations.alerts.preview import preview, usual_message
 from shoal.api.routes.projects import NewName, ProjectName
 from shoal.api.schemas.alerts import (
     AlertPreviewIn,
@@ -22,7 +22,7 @@ from shoal.api.schemas.alerts import (
     AlertRuleOut,
 )
 from shoal.api.schemas.common import Page
-from shoal.api.services import StoreDep
+from shoal.api.services import StoreDep, TemplatesDep
 from shoal.api.web.errors import Forbidden
 from shoal.api.web.paging import Cursor, Limit
 from shoal.api.web.problems import documented
@@ -63,12 +63,13 @@ async def get_alert_rule(
     summary="Make or change a rule of alerts",
     responses={
         201: {"model": AlertRuleOut, "description": "It is new."},
-        **documented(400, 404, 413, 415),
+        **documented(400, 404, 413, 415, 429),
     },
 )
 @needs(Permission.PROJECT_EDIT, audit="alert-rule.set")
 async def put_alert_rule(
     store: StoreDep,
+    templates: TemplatesDep,
     caller: Calling,
     project: ProjectName,
     name: NewName,
@@ -78,7 +79,7 @@ async def put_alert_rule(
     """Replaces all of it. It is about what happens from now on."""
     if OF_CLUSTER & set(body.triggers) and not caller.may(Permission.CLUSTER_READ):
         raise Forbidden("rules about the cluster are made by its administrators")
-    require_readable(body.templates)
+    await require_readable(templates, project, body.templates)
     return await _STORED.put(
         store,
         project,
@@ -106,14 +107,18 @@ async def delete_alert_rule(
 @router.post(
     "/projects/{project}/alert-previews",
     summary="Preview a message about an alert",
-    responses=documented(400, 404, 413, 415),
+    responses=documented(400, 404, 413, 415, 429),
 )
 @needs(Permission.PROJECT_READ, audit=NOTHING)
 async def preview_alert(
-    store: StoreDep, project: ProjectName, body: Annotated[AlertPreviewIn, Body()]
+    store: StoreDep,
+    templates: TemplatesDep,
+    project: ProjectName,
+    body: Annotated[AlertPreviewIn, Body()],
 ) -> AlertPreviewOut:
     """What a rule would say, of an alert or of an example. Nothing is stored or sent."""
     async with store.unit_of_work(read_only=True) as uow:
         await uow.projects.get(project)
-        message = await preview(uow, project, body.rule, body.alert_id, store.clock())
+        usual = await usual_message(uow, project, body.rule, body.alert_id, store.clock())
+    message = await preview(templates, project, body.rule, usual)
     return AlertPreviewOut(subject=message.subject, text=message.text, html=message.html)

@@ -32,7 +32,7 @@ router = strict_router("insight")
 
 
 @router.get("/insight/load", summary="Show how full the cluster is")
-@needs(Permission.CLUSTER_READ)
+@needs(Permission.CLUSTER_READ, large=True)
 async def get_insight_load(store: StoreDep, wanted: WindowedDays) -> LoadOut:
     """The hours of the week by worker group, the workers, and what the next days will need."""
     async with store.unit_of_work(read_only=True) as uow:
@@ -65,7 +65,7 @@ async def get_insight_load(store: StoreDep, wanted: WindowedDays) -> LoadOut:
 
 
 @router.get("/insight/schedule-minutes", summary="Show hot minutes, and which schedules to move")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def get_insight_schedule_minutes(store: StoreDep, caller: Calling) -> ScheduleMinutesOut:
     """In which minutes schedules fire, of the last 28 days, and moves that would relieve them.
 
@@ -119,6 +119,6 @@ async def _moves(uow: UnitOfWork, day: DayWindow, visible: Visible) -> list[Sche
 
 
 def _move(move: ScheduleMoveOut, place: int, sees_cluster: bool) -> ScheduleMoveOut:
-    """Return what is shown of it: what tells of the schedules of others is for the cluster's."""
+    """Return what is shown of it: load by schedules of others is for administrators."""
     highest = {} if sees_cluster else {"highest_before": None, "highest_after": None}
     return move.model_copy(update={"place": place, **highest})

@@ -33,7 +33,7 @@ _NAMES = {
 
 
 @router.get("/insight/failures", summary="List what fails for the same cause")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_failures(
     store: StoreDep, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
 ) -> FailureGroupsPage:
@@ -59,7 +59,7 @@ async def list_insight_failures(
 
 
 @router.get("/insight/costs", summary="Add up what was used")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_costs(
     store: StoreDep,
     day_results: DayResultsDep,

@@ -20,7 +20,7 @@ from shoal.core.definition.fields import NAME_PATTERN
 
 router = strict_router("insight")
 
-#: Columns of rows of a project that tell of the others.
+#: Columns of rows of a project that reveal load of the others.
 _OF_ALL_PROJECTS = {"schedule_moves": ("place", "highest_before", "highest_after")}
 
 JobName = Annotated[
@@ -73,7 +73,7 @@ async def list_insight_rollups(
 
 
 @router.get("/insight/rollup-rows", summary="List the rows of a result")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_rollup_rows(
     store: StoreDep,
     caller: Calling,

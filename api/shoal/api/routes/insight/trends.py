@@ -37,7 +37,7 @@ router = strict_router("insight")
 
 
 @router.get("/insight/summary", summary="Add up what has run")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def get_insight_summary(
     store: StoreDep, day_results: DayResultsDep, caller: Calling, wanted: Windowed
 ) -> SummaryOut:
@@ -63,7 +63,7 @@ async def get_insight_summary(
 
 
 @router.get("/insight/workflows", summary="List how workflows have changed")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_workflows(
     store: StoreDep,
     day_results: DayResultsDep,
@@ -111,7 +111,7 @@ async def list_insight_workflows(
 
 
 @router.get("/insight/tasks", summary="List how the tasks of a workflow have changed")
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def list_insight_tasks(
     store: StoreDep, caller: Calling, wanted: Windowed, limit: Limit = 50, cursor: Cursor = None
 ) -> TaskTrendsPage:

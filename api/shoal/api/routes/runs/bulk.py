@@ -49,7 +49,7 @@ MOST_TASKS = 100  # of one item that a preview names
     status_code=202,
     responses=documented(400, 412, 413, 415, 429),
 )
-@needs(Permission.RUN_OPERATE, audit="command.request")
+@needs(Permission.RUN_OPERATE, audit="command.request", large=True)
 async def post_bulk_commands(
     store: StoreDep,
     cluster: ClusterDep,

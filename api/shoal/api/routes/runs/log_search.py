@@ -44,7 +44,7 @@ Hits = Annotated[int, Query(ge=1, le=500, description="How many lines to find, a
     summary="Search a log",
     responses=documented(404, 502),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def search_log(
     store: StoreDep,
     logs: LogsDep,
@@ -78,7 +78,7 @@ async def search_log(
     summary="Search the logs of an instance",
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def search_logs(
     store: StoreDep,
     logs: LogsDep,

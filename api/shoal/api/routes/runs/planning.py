@@ -51,7 +51,7 @@ router = strict_router("instances")
     response_model=StartPreview,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_READ, audit=NOTHING)
+@needs(Permission.PROJECT_READ, audit=NOTHING, large=True)
 async def preview_start(
     store: StoreDep, caller: Calling, body: Annotated[StartPreviewIn, Body()]
 ) -> Response:
@@ -159,7 +159,7 @@ async def get_rendered_attempt(store: StoreDep, task_instance_id: TaskInstanceId
     response_model=Comparison,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def compare_instances(
     store: StoreDep,
     instance_id: InstanceId,
@@ -257,11 +257,10 @@ async def get_timeline(
                 finished_at=instance.finished_at,
                 critical_path=path,
                 critical_s=sum(filter(None, took)),
-                bars=[_bar(one, one.id in critical) for one in tasks],
+                bars=[
+                    Bar.of_record(one, task_instance_id=one.id, is_critical=one.id in critical)
+                    for one in tasks
+                ],
             )
 
     return await answer(made, len(tasks))
-
-
-def _bar(one: TaskInstance, is_critical: bool) -> Bar:
-    return Bar.of_record(one, task_instance_id=one.id, is_critical=is_critical)

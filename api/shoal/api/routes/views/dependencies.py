@@ -28,7 +28,7 @@ _FIRST, _LAST = date(2, 3, 1), date(9989, 12, 31)  # a month before and after ex
     summary="Show which workflows wait for which on a day",
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def get_dependency_graph(
     store: StoreDep,
     caller: Calling,

@@ -101,7 +101,7 @@ async def _positions(
 
 
 async def _ahead(cluster: ClusterView, entries: list[QueueEntry]) -> int | None:
-    """Return how many entries are before the first of ``entries``; None: nobody counts so far."""
+    """Return how many entries are before the first of ``entries``; None: too many to count."""
     for number, entry in enumerate(entries[:_TRIES]):
         ahead = await cluster.queue.ahead(entry, _MOST_AHEAD)
         if ahead is not None:

@@ -1,6 +1,6 @@
 """Drafts: unpublished changes. Each user has one draft of each workflow.
 
-So nobody writes over what somebody else is typing. Where two have published, the second one is
+So no editor overwrites what another one is typing. Where two have published, the second one is
 told what the first one did, and nothing is lost.
 """
 
@@ -156,7 +156,7 @@ async def delete_draft(
     summary="Check a definition",
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT, audit=NOTHING)
+@needs(Permission.PROJECT_EDIT, audit=NOTHING, large=True)
 async def validate_workflow(
     store: StoreDep, project: ProjectName, name: NewName, body: Annotated[DefinitionIn, Body()]
 ) -> ValidationOut:
@@ -185,7 +185,7 @@ async def validate_workflow(
     response_model=WorkflowPlanOut,
     responses=documented(400, 404, 409, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT, audit=NOTHING)
+@needs(Permission.PROJECT_EDIT, audit=NOTHING, large=True)
 async def plan_workflow(
     store: StoreDep,
     caller: Calling,

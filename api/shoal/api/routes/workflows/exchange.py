@@ -44,7 +44,7 @@ Result = Literal["created", "changed", "unchanged", "refused"]
     response_model=ExportOut,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def export_project(
     store: StoreDep,
     project: ProjectName,
@@ -83,7 +83,7 @@ async def export_project(
     response_model=ImportOut,
     responses=documented(400, 404, 413, 415),
 )
-@needs(Permission.PROJECT_EDIT, audit="project.import")
+@needs(Permission.PROJECT_EDIT, audit="project.import", large=True)
 async def import_project(
     store: StoreDep,
     feed: FeedDep,

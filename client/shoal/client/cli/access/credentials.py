@@ -44,7 +44,7 @@ def name_of_user(api: "Api") -> str:
 
 
 def print_secret(secret: str, said: str, document: Any, *, as_json: bool) -> None:
-    """Print a secret, which nobody can read again: alone on standard output.
+    """Print a secret, which cannot be read again: alone on standard output.
 
     ``said`` goes to standard error; ``document`` holds the secret too.
     """

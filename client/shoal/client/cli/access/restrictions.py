@@ -79,7 +79,7 @@ def _changed(
 ) -> "RestrictionOut":
     """Add projects to those that may use it, and remove others; what is open is closed then.
 
-    Raises ApiProblem (412) if somebody else has changed it meanwhile.
+    Raises ApiProblem (412) if another user has changed it meanwhile.
     """
     found = client.find(client.get_restriction, what.value, name)
     before = found["projects"] if found else ()

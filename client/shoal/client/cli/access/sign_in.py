@@ -100,7 +100,7 @@ def login(
         try:
             keep_login(file, made)
         except BaseException:
-            session.revoke_token(made.token_id)  # nobody has it
+            session.revoke_token(made.token_id)  # it was stored nowhere
             raise
     if former is not None:
         _revoke(api_of(former))

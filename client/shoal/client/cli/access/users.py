@@ -141,7 +141,7 @@ def change(
 
 @group.command()
 def disable(name: Name, data: Data = None, as_json: Json = False) -> None:
-    """Let a user do nothing any more: sessions and tokens end. Runs and schedules go on."""
+    """Disable a user: sessions and tokens end. Runs and schedules go on."""
     _able(name, data, as_json, disabled=True)
 
 
@@ -189,7 +189,7 @@ def link(
 ) -> None:
     """Let a user sign in at a provider or a directory of the API's settings.
 
-    Who signs in there without an account is told what to write here.
+    A person who signs in there without an account is shown what to write here.
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient

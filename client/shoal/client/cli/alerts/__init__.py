@@ -1,1 +1,1 @@
-"""What has happened, who was told of it, and what is defined: ``shoal alerts``, ``shoal alert``."""
+"""What has happened, who was notified, and what is defined: ``shoal alerts``, ``shoal alert``."""

@@ -1,4 +1,4 @@
-"""What has happened that rules are about, and who was told of it."""
+"""What has happened that rules are about, and who was notified of it."""
 
 from datetime import UTC, datetime
 from itertools import islice
@@ -135,7 +135,7 @@ def why(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Explain who was told of what happened in a run, and why others were not."""
+    """Explain who was notified of what happened in a run, and why others were not."""
     from shoal.client.cli.terminal.output import out, print_json, say
     from shoal.client.rest.client import ShoalClient
 

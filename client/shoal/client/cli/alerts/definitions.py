@@ -55,14 +55,14 @@ def apply(file: File, project: Project = None, data: Data = None, as_json: Json 
 def rules(
     name: Named = None, project: Project = None, data: Data = None, as_json: Json = False
 ) -> None:
-    """List rules, or show one: what people are told of."""
+    """List rules, or show one: what people are notified of."""
     _look("rule", name, project, data, as_json=as_json)
 
 
 def receivers(
     name: Named = None, project: Project = None, data: Data = None, as_json: Json = False
 ) -> None:
-    """List receivers, or show one: who is told."""
+    """List receivers, or show one: who is notified."""
     _look("receiver", name, project, data, as_json=as_json)
 
 

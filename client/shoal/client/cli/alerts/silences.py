@@ -21,7 +21,7 @@ def ack(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Acknowledge alerts: you have them in hand, and nobody is reminded of them any more."""
+    """Acknowledge alerts: no further reminders are sent."""
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
@@ -52,7 +52,7 @@ def silence(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Tell nobody of some alerts for a while. What is open still when it ends is told then."""
+    """Send nothing about some alerts for a while. What is still open at the end is sent then."""
     from shoal.client.cli.terminal.appearance import clock
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient

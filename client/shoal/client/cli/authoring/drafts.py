@@ -168,7 +168,7 @@ def plan(
 def publish(
     name: WorkflowName, project: Project = None, data: Data = None, as_json: Json = False
 ) -> None:
-    """Publish your draft; refused if somebody has published since you began."""
+    """Publish your draft; refused if another user has published since you began."""
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 

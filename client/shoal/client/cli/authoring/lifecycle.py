@@ -92,7 +92,7 @@ def rename(
 def archive(
     name: WorkflowName, project: Project = None, data: Data = None, as_json: Json = False
 ) -> None:
-    """Have nothing of a workflow start any more; its history stays."""
+    """Archive a workflow: no run of it starts. Its history stays."""
     _archive(name, project, data, as_json, is_archived=True)
 
 

@@ -69,7 +69,7 @@ def put(
 ) -> None:
     """Make an environment, or change what is given of one; all else stays as it was.
 
-    Variables and setup can be read by everybody: secrets do not belong there.
+    All users can read variables and setup: secrets do not belong there.
     """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient

@@ -210,7 +210,7 @@ def _group(cluster: "ClusterOut") -> "Text":
 
 
 def _alerts(cluster: "ClusterOut") -> "Text | None":
-    """Whether people are told of what they have asked for; None: of nothing."""
+    """Whether alert servers work as defined; None: no alerts are defined."""
     servers = cluster["alert_servers"]
     if servers is None:
         return None

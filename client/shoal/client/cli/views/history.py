@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from shoal.client.rest.operations.generated.types import HappenedOut
 
-# What is told elsewhere in the line of an event, and what says nothing to people.
+# What stands elsewhere in the line of an event, and what says nothing to people.
 _IN_LINE = ("workflow", "task", "type", "state", "reason")
 _SAID = frozenset({*_IN_LINE, "previous", "reason_said", "handled_at", "digest"})
 

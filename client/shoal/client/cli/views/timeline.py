@@ -51,7 +51,7 @@ def timeline(
 
 @dataclass(frozen=True)
 class Span:
-    """When an attempt was queued (or started, if nobody knows), started, and ended, so far."""
+    """When an attempt was queued (or started, if that is unknown), started, and ended, so far."""
 
     began: datetime
     started: datetime | None

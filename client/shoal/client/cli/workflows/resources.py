@@ -300,7 +300,7 @@ def edit(
 ) -> None:
     """Change a text file in the editor that $VISUAL or $EDITOR names.
 
-    Refused if somebody else has changed it meanwhile; your text is kept in a file then.
+    Refused if another user has changed it meanwhile; your text is kept in a file then.
     """
     from shoal.client.cli.terminal.output import say
     from shoal.client.cli.workflows.resource_files import edited, reference_of

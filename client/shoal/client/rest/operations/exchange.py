@@ -19,6 +19,7 @@ from shoal.runtime.folder_identity import FolderIdentity
 TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 5.0
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
+LONGEST_RETRY_AFTER_S = 10.0  # after it, an error says more than a wait
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 #: Says which data folder a request is for; an API with another one refuses (421).
@@ -70,7 +71,7 @@ class ApiExchange:
             verify = _trusting(self.address.ca)
         elif is_own and url.scheme == "http":
             # To read the public authorities takes longer than a request to our own machine, which
-            # needs none of them: this trusts nobody.
+            # needs none of them: this trusts no authority.
             verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return {
             "base_url": f"{self.url}/api/v1",
@@ -84,13 +85,19 @@ class ApiExchange:
     def steps(self, path: str, *, may_repeat: bool) -> Steps:
         """Yield what to do, get the answer or the error that it led to; return a good answer.
 
-        Raises ApiProblem, ApiUnreachable.
+        What the API has refused for now (429) is sent again after the time that it names, since it
+        has done nothing. Raises ApiProblem, ApiUnreachable.
         """
         pauses_s = self.address.retry_pauses_s if may_repeat else ()
         jitter = random.uniform(0.8, 1.2)
+        refusals = len(self.address.retry_pauses_s)
         for pause_s in (*pauses_s, None):
             try:
                 response = yield None
+                while refusals and (after_s := _retry_after_s(response)) is not None:
+                    refusals -= 1
+                    yield after_s * max(1.0, jitter)
+                    response = yield None
             except httpx.ConnectError as error:
                 # No server is there. One that was there a moment ago may come back.
                 if pause_s is None or not self._reached:
@@ -146,6 +153,14 @@ class ApiExchange:
                 "or name the folder of that API with --data"
             )
         return ApiProblem(status, kind, title, detail, errors)
+
+
+def _retry_after_s(response: httpx.Response) -> float | None:
+    """Return how long to wait after a refusal for now; None: it is none, or it takes too long."""
+    after = response.headers.get("retry-after", "")
+    if response.status_code != 429 or not after.isdecimal() or len(after) > 6:
+        return None
+    return float(after) if float(after) <= LONGEST_RETRY_AFTER_S else None
 
 
 def stream_timeout() -> httpx.Timeout:

@@ -1,4 +1,4 @@
-"""The audit: what was done, who did it, and the hashes that show that nobody changed that.
+"""The audit: what was done, who did it, and the hashes that show that it was not changed.
 
 Start reading at ``entries.py``; ``chain.py`` links entries and verifies links.
 """

@@ -1,7 +1,7 @@
 """The chain: the hash of each entry is over its content and the hash of the entry before it.
 
 So who changes, removes, adds or moves an entry has to make all hashes behind it anew, and then the
-last one is not the one that somebody has noted (the head).
+last one is not the noted one (the head).
 """
 
 import hashlib

@@ -50,7 +50,7 @@ class RunFacts:
 class MessageFacts:
     """``alerts``: the newest ones; ``total``: how many there are. The others are by their ids.
 
-    ``results``: the attempts whose outputs are told.
+    ``results``: the attempts whose outputs are sent.
     """
 
     delivery: AlertDelivery

@@ -89,7 +89,7 @@ def _word(word: str) -> str:
         return word
     if word[:2] in ("0x", "0X") or (_HEXADECIMAL.fullmatch(word) and not word.isdecimal()):
         return "<id>"
-    # Where digits and letters take turns, somebody has drawn them: names are not made so.
+    # Where digits and letters take turns, they are random: names are not made so.
     if _TEMPORARY.fullmatch(word) or (runs > 1 and len(word) >= _SHORTEST_ID):
         return "<id>"
     return _DIGITS.sub("<n>", word)

@@ -23,7 +23,7 @@ _T, _W = TaskState, WorkflowState
 
 #: Behind the reason of a loss: what must not be done twice is left to people.
 NOT_AGAIN = "; not run again by itself: it may have taken effect"
-_STOPPED = "stopped: "  # before the cause of a stop that nobody asked for
+_STOPPED = "stopped: "  # before the cause of a stop without a request
 
 
 class _Sentence(NamedTuple):
@@ -165,7 +165,7 @@ def and_more(reason: str, more: int) -> str:
 
 
 def stopped(cause: str | None) -> str | None:
-    """Return the reason of an instance that is stopped for a cause; None: somebody asked."""
+    """Return the reason of an instance that is stopped for a cause; None: by a request."""
     return None if cause is None else _STOPPED + cause
 
 

@@ -80,7 +80,7 @@ class Cron:
     _zone: ZoneInfo = field(repr=False, compare=False)
 
     def next(self, after: datetime) -> datetime | None:
-        """Return the first fire time strictly after ``after``; None if there is none any more.
+        """Return the first fire time strictly after ``after``; None if there is none.
 
         Raises ValueError if ``after`` has no time zone.
         """

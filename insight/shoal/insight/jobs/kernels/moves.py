@@ -52,7 +52,7 @@ def moves(fires: Mapping[int, Mapping[int, float]]) -> list[Move]:
         before = float(load.max())
         fullest = int(np.where(stuck, -1.0, load).argmax())
         if load[fullest] < before / 2:
-            break  # what is left is no problem beside the fullest
+            break  # what is left matters little beside the fullest
         best = _best(load, fullest, movable)
         if best is None:
             stuck[fullest] = True

@@ -13,7 +13,7 @@ from shoal.insight.jobs.kernels.statistics import Ints, Numbers, quantiles
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """What to tell of each group of rows.
+    """The totals of each group of rows.
 
     ``keys``: columns that name a group. ``counts``: of what is true or false, how many are true.
     ``spreads``: percentiles, which become ``<name>_p50`` …, ``<name>_mean``, ``<name>_max``.

@@ -269,7 +269,7 @@ class SimulatedCluster:
     def _decide(self, run: Run, event: Event) -> None:
         about, before = self._about.get(run.id), run.state
         if about is None:
-            return  # it has ended, and nobody can let it go on
+            return  # it has ended, and no request can continue it
         decision = decide(run, event)
         if decision.refusal is None and decision.attempts:
             decision = self._with_ids(decision)

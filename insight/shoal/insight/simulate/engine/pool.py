@@ -208,7 +208,7 @@ class Pool:
 
 
 class Pools(dict[str, Pool]):
-    """Pools by name. One that nobody has set up has no slots."""
+    """Pools by name. One that was not set up has no slots."""
 
     def __init__(
         self, slots: Mapping[str, int], start: datetime, end: datetime, limit_s: float

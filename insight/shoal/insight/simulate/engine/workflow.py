@@ -19,7 +19,7 @@ from shoal.insight.simulate.engine.outcomes import Drawn, Outcomes, Repeated, Si
 from shoal.insight.simulate.model import Model, TaskHistory, WorkflowModel
 
 UNKNOWN_S = 60.0  # how long a task is taken to last if none of its type is known
-# What a parameter is taken to be that every start has to give, and nobody has given here.
+# The assumed value of a parameter that every start has to give and that was not given here.
 _PLACEHOLDERS = {
     ParameterType.STRING: "",
     ParameterType.INTEGER: "0",
@@ -72,7 +72,7 @@ class SimulatedWorkflow:
         }
 
     def launch(self, given: Mapping[str, str], *, data: bool) -> Launch:
-        """Return the parameters of a run; those that nobody has given are taken to be empty.
+        """Return the parameters of a run; those that were not given are taken to be empty.
 
         Raises ValueError for values that do not fit.
         """

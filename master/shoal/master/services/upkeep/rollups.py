@@ -63,7 +63,7 @@ class RollupLoading:
             )
 
     def _has_marks(self) -> bool:
-        """Whether a run of the jobs has ended. A storage that is away is told of once an hour."""
+        """Whether a run of the jobs has ended. A storage that is away is logged once an hour."""
         try:
             return bool(self._storage.names_in(self._marks))
         except StorageError as error:

@@ -77,6 +77,10 @@ class PostgresqlLink:
         has_spoken = self._ear.poll(0)  # unasked: its farewell, as a rule
         if not has_spoken and time.monotonic() - self._used_s < _TRUSTED_S:
             return True
+        return await self.answers()
+
+    async def answers(self) -> bool:
+        """Ask the server for a sign of life; return whether it came."""
         try:
             [answer] = await self._answers([PipelineStatement("SELECT 1")])
             self._checked(answer)

@@ -71,6 +71,9 @@ _SET_UP = (
 )
 
 
+_PROBE_S = 0.25  # for the answer over a free connection
+
+
 class PostgresqlConnections:
     """A source of connections for transactions of one kind, those of a pool."""
 
@@ -101,8 +104,8 @@ class PostgresqlConnections:
         self._pool.hurry()
 
     async def probe(self) -> None:
-        """Return if the server answers over a new connection. Raises SqlError."""
-        await self._pool.at_work([])
+        """Return if the server answers, over a free connection or a new one. Raises SqlError."""
+        await self._pool.probe()
 
     def reading(self) -> "PostgresqlConnections":
         """Return the same pool, for transactions that see one snapshot and cannot write."""
@@ -145,6 +148,7 @@ class _Pool:
         self._haste_s: float | None = None  # longest time for that; None: see Patience
         self._idle: list[PostgresqlLink] = []  # the last one that was used is the next
         self._disposed = False
+        self._probing: asyncio.Task[bool] | None = None  # ends when its connection is given up
 
     async def take(self) -> PostgresqlLink:
         """Return a connection that comes back when it is closed. Raises SqlError."""
@@ -204,6 +208,35 @@ class _Pool:
         self.silence.answered_s = time.monotonic()
         return connection
 
+    async def probe(self) -> None:
+        """Return if the server answers. Raises SqlError.
+
+        A free connection is asked first, for a new one costs the server a process. If none is free
+        or no answer comes at once, a new one is made: neither a lost connection nor a pool without
+        a free one is a lost database.
+        """
+        if self._idle and self._probing is None:
+            self._probing = asyncio.create_task(self._ask_free(), name="probe of a connection")
+            self._probing.add_done_callback(self._probed)
+            done, _ = await asyncio.wait([self._probing], timeout=_PROBE_S)
+            if any(not one.cancelled() and one.result() for one in done):
+                return
+        await self.at_work([])
+
+    async def _ask_free(self) -> bool:
+        """Return whether the server answers over a free connection."""
+        try:
+            link = await self.take()
+            try:
+                return await link.answers()
+            finally:
+                await link.close()
+        except (DatabaseUnavailable, *FOREIGN):
+            return False
+
+    def _probed(self, _: object) -> None:
+        self._probing = None
+
     async def at_work(self, sessions: Collection[Session]) -> set[Session]:
         """Return which sessions the server is at work for. Raises DatabaseUnavailable."""
         _, arguments = self._engine.dialect.create_connect_args(self._engine.url)
@@ -248,6 +281,8 @@ class _Pool:
     async def dispose(self) -> None:
         """Close the free connections; the others are closed when they come back."""
         self._disposed = True
+        if self._probing is not None:
+            self._probing.cancel()
         await self.silence.close()
         while self._idle:
             await self._idle.pop().disconnect()

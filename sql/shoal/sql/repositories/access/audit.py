@@ -60,7 +60,7 @@ class Audit:
         self._connection = connection
 
     async def add(self, entries: Sequence[NewEntry]) -> None:
-        """Store entries, in the transaction of what they tell of."""
+        """Store entries, in the transaction of what they record."""
         await self._connection.change([(_INSERT, [_values(one) for one in entries])])
 
     async def list(
@@ -187,10 +187,6 @@ class Audit:
         await self._connection.execute(
             update(audit_state).values(pruned=last.position, hash=last.hash)
         )
-        await self._delete(gone)
-        return last, len(gone)
-
-    async def _delete(self, gone: Sequence[Row[Any]]) -> None:
         ids = [row.entry_id for row in gone]
         for some in batched(ids, _DELETED_TOGETHER):
             # In this order: the trigger that keeps entries looks at their links.
@@ -199,6 +195,7 @@ class Audit:
                 delete(audit_link).where(_L.entry_id.in_(some)),
             ):
                 await self._connection.execute(statement, is_long=True)
+        return last, len(gone)
 
 
 def _values(entry: NewEntry) -> dict[str, Any]:

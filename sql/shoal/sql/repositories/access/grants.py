@@ -43,7 +43,7 @@ class Grants:
         return True
 
     async def remove(self, giver_id: int, taker: str) -> None:
-        """Allow nothing any more. Raises NotFound."""
+        """Remove all permissions. Raises NotFound."""
         c = project_grant.c
         found = await self._connection.execute(
             delete(project_grant).where(c.project_id == giver_id, c.taker == taker)

@@ -148,14 +148,14 @@ class Principals:
         await self._change(principal_id, full_name=full_name)
 
     async def set_admin(self, principal_id: int, is_admin: bool) -> None:
-        """Make a user an administrator, or none any more. Raises NotFound, LastAdministrator."""
+        """Make a user an administrator, or revoke that. Raises NotFound, LastAdministrator."""
         was_admin = (await self.named(principal_id)).is_admin
         await self._change(principal_id, is_admin=is_admin)
         if was_admin:
             await self._require_admin()
 
     async def disable(self, principal_id: int, at: datetime) -> None:
-        """Let an account do nothing any more. Raises NotFound, LastAdministrator."""
+        """Disable an account. Raises NotFound, LastAdministrator."""
         was_admin = (await self.named(principal_id)).is_admin
         await self._change(principal_id, disabled_at=at)
         if was_admin:

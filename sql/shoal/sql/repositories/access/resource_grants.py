@@ -42,7 +42,7 @@ class ResourceGrants:
         return await self.get(giver_id, taker), is_new
 
     async def remove(self, giver_id: int, taker: str) -> None:
-        """Share nothing with a project any more. Raises NotFound."""
+        """Stop sharing with a project. Raises NotFound."""
         found = await self._connection.execute(
             delete(resource_grant).where(_C.project_id == giver_id, _C.taker == taker)
         )

@@ -64,7 +64,7 @@ class Rights:
             await self._connection.insert_new(access_state, ["number"], row)
 
     async def of_token(self, digest: str, at: datetime) -> SignedIn | None:
-        """Return who a token stands for at the moment ``at``; None: nobody (any more)."""
+        """Return the identity of a token at the moment ``at``; None: it is unknown or has ended."""
         c = api_token.c
         row = await self._connection.first(
             select(api_token, *_PRINCIPAL)

@@ -53,7 +53,7 @@ class SignIns:
         return True
 
     async def take(self, code: str, challenge: str, at: datetime) -> int | None:
-        """Take a code for the id of who has signed in; None: it is worth nothing (any more).
+        """Exchange a code for the id of the signed-in user; None: it is unknown or has expired.
 
         A wrong challenge costs it nothing: only the command that began it knows the right one.
         """

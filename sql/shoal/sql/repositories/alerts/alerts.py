@@ -158,7 +158,7 @@ class Alerts:
     async def schedule(
         self, alert_id: int, next_at: datetime | None, steps: int, silenced_by: int | None
     ) -> None:
-        """Store when somebody is told of an open alert next, after so many escalations."""
+        """Store when the next notification of an open alert is due, after so many escalations."""
         await self._connection.execute(
             update(alert)
             .where(_A.id == alert_id, IS_OPEN_ALERT)
@@ -192,7 +192,7 @@ class Alerts:
         )
 
     async def acknowledge(self, home: str, alert_id: int, by: str, at: datetime) -> Alert:
-        """Note that somebody has an alert in hand; the first one stays. Raises NotFound."""
+        """Note an acknowledgement of an alert; the first one stays. Raises NotFound."""
         before = await self.get(home, alert_id)
         changed = await self._connection.execute(
             update(alert)
@@ -206,7 +206,7 @@ class Alerts:
     async def prune(self, before: datetime, limit: int) -> int:
         """Delete alerts that ended before ``before``, and their messages; return how many.
 
-        At most ``limit``. Open alerts are kept: their ends are still to be told.
+        At most ``limit``. Open alerts are kept: notifications of their ends are still to be sent.
         """
         old = (
             select(_A.id)

@@ -198,7 +198,7 @@ class Deliveries:
         return found
 
     async def mentioned(self, delivery_id: int, limit: int) -> list[int]:
-        """Return the alerts that a message tells of, by id, ``limit`` at most."""
+        """Return the alerts that a message is about, by id, ``limit`` at most."""
         query = select(_M.alert_id).where(_M.delivery_id == delivery_id).order_by(_M.alert_id)
         return [row.alert_id for row in await self._connection.rows(query.limit(limit))]
 

@@ -25,7 +25,7 @@ class Drafts:
     async def get(
         self, home: str, name: str, editor: str, *, lock: bool = False
     ) -> DefinitionDraft:
-        """Return a draft; ``lock``: nobody else changes it until the end. Raises NotFound."""
+        """Return a draft; ``lock``: until the transaction ends. Raises NotFound."""
         query = _drafts(draft.c.text).where(*_is(home, name, editor))
         row = await self._connection.first(query.with_for_update(of=draft) if lock else query)
         if row is None:

@@ -17,7 +17,7 @@ class Layouts:
         self._connection = connection
 
     async def get(self, workflow_id: int) -> Layout | None:
-        """Return the layout of a workflow; None: nobody has arranged anything."""
+        """Return the layout of a workflow; None: it has none."""
         query = select(workflow_layout).where(workflow_layout.c.workflow_id == workflow_id)
         row = await self._connection.first(query)
         if row is None:

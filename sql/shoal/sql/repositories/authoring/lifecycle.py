@@ -138,7 +138,7 @@ class Lifecycle:
             raise WorkflowExists(project, name, is_deleted=row.deleted_at is not None)
 
     async def archive(self, project: str, name: str, at: datetime) -> StoredWorkflow:
-        """Have nothing start any more: by schedule, request, backfill or as a sub-workflow.
+        """Prevent all starts: by schedule, request, backfill or as a sub-workflow.
 
         What runs goes on. Raises NotFound.
         """

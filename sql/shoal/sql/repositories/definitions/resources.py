@@ -318,7 +318,7 @@ class Resources:
         return readable(await self._connection.rows(query), _resource, _KIND)
 
     async def last_restart(self, instance_id: int) -> datetime | None:
-        """Return when somebody last let an instance go on, or run tasks again; None: never."""
+        """Return when an instance was last resumed or had tasks rerun by a request; None: never."""
         row = await self._connection.first(
             select(func.max(command.c.created_at).label("at")).where(
                 command.c.instance_id == instance_id,

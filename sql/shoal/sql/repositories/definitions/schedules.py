@@ -163,7 +163,7 @@ class Schedules:
         return await self.get(schedule_id)
 
     async def _locked(self, schedule_id: int) -> StoredSchedule:
-        """Return a schedule that nobody else changes until the end. Workflows are locked first."""
+        """Return a schedule, locked until the end. Workflows are locked first."""
         found = await self.get(schedule_id)
         await self._connection.execute(
             select(workflow.c.id).where(workflow.c.id == found.workflow_id).with_for_update()

@@ -182,7 +182,7 @@ class WorkflowRepository:
         return found
 
     async def lock(self, project: str, name: str) -> StoredWorkflow:
-        """Return a workflow that nobody else changes until the transaction ends. Raises NotFound.
+        """Return a workflow, locked until the transaction ends. Raises NotFound.
 
         One that is not there can be made meanwhile, unless the caller holds its project.
         """

@@ -69,7 +69,7 @@ class FinishedRows:
     async def running_since(self) -> tuple[int, int]:
         """Return the oldest transaction that has not ended, and the one that comes next.
 
-        Once the oldest is not below that next one any more, all ids that were given out by now
+        Once the oldest is no longer below that next one, all ids that were given out by now
         are seen, or never will be. On SQLite that is so at once.
         """
         if self._connection.dialect == "sqlite":

@@ -27,7 +27,7 @@ class ExportPosition:
     version each workflow's plans were exported, by workflow id.
 
     ``retired``: files that were replaced, by their paths, and when, in seconds since 1970; readers
-    may still have them open. ``swept``: the day on which files that nobody needs were last removed.
+    may still have them open. ``swept``: the day on which unneeded files were last removed.
     ``damaged``: files that were found damaged or missing, by their paths, as the history's
     ``Damage`` in JSON: no manifest names them, they count again when they are whole again.
     """

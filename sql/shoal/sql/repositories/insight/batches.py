@@ -1,7 +1,7 @@
 """How roll-ups get into the database, and out of it again.
 
 A batch is written beside the one that counts, in as many transactions as it takes; ``publish``
-then lets it count, and the old one not any more. Whatever is written belongs to a batch that is
+then lets it count instead of the old one. Whatever is written belongs to a batch that is
 known as one that does not count until then, so what a killed writer has left is found by its row.
 """
 
@@ -81,7 +81,7 @@ class RollupBatches:
         return Batch(row.id, job, day, before.batch if before else None)
 
     async def add(self, batch: Batch, blocks: Sequence[NewBlock], at: datetime) -> None:
-        """Add blocks. Raises RollupTaken if the batch was taken for one that nobody writes."""
+        """Add blocks. Raises RollupTaken if the batch was considered abandoned."""
         touched = await self._connection.execute(
             update(rollup_batch)
             .where(_B.id == batch.id, _B.touched_at.is_not(None))
@@ -135,7 +135,7 @@ class RollupBatches:
         )
 
     async def forget(self, job: str, day: date) -> bool:
-        """Let no batch count for a day any more; return whether one did."""
+        """Withdraw the batch that counts for a day; return whether there was one."""
         batch = await self._connection.scalar(_counting(job, day).with_for_update())
         if batch is None:
             return False

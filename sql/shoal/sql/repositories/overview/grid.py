@@ -42,7 +42,7 @@ class RunGrid:
         for some in batched(ids, max(1, ROWS_AT_ONCE // max(1, len(tasks)))):
             rows = await self._connection.fetch(_ATTEMPTS, {"ids": list(some)})
             _fill(lines, columns, rows)
-            await asyncio.sleep(0)  # a query that is quick gives nobody a turn
+            await asyncio.sleep(0)  # a quick query gives other tasks no turn
         made = await asyncio.to_thread(_lines, lines, len(columns))
         return Cells(list(columns), made)
 

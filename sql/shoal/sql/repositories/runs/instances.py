@@ -110,7 +110,7 @@ class Instances:
     async def open_runs(self, partition: int, on_unreadable: OnUnreadable = refuse) -> list[Run]:
         """Return what the owner of a partition has to work on, by instance id.
 
-        ``on_unreadable`` is told of what this version cannot work with.
+        ``on_unreadable`` gets what this version cannot work with.
         """
         return await self._runs(
             [workflow_instance.c.partition == partition, IS_OPEN], on_unreadable
@@ -171,7 +171,7 @@ class Instances:
                 found[row.workflow_instance_id].append(row)
             if len(rows) < _ROWS_AT_ONCE:
                 return found
-            await asyncio.sleep(0)  # a query that is quick gives nobody a turn
+            await asyncio.sleep(0)  # a quick query gives other tasks no turn
             last = rows[-1]
             behind = (last.workflow_instance_id, last.position, last.attempt)
             rows = await self._connection.rows(query.where(tuple_(*place) > tuple_(*behind)))

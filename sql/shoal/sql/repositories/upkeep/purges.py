@@ -137,14 +137,14 @@ class Purges:
         return await self._delete(query.order_by(purge.c.id).limit(limit))
 
     async def withdraw(self, requested_by: str) -> int:
-        """Delete the purges that somebody has asked for, with their parts; return how many.
+        """Delete the purges of requests, with their parts; return how many.
 
         A master that is at work on one goes on, and stores no more how far it has come.
         """
         return await self._delete(select(purge.c.id).where(purge.c.requested_by == requested_by))
 
     async def last_asked_at(self, requested_by: str) -> datetime | None:
-        """Return when somebody has asked for a purge last; None: never, as far as is known."""
+        """Return when a purge was last requested; None: never, as far as is known."""
         query = select(purge.c.created_at).where(purge.c.requested_by == requested_by)
         moment: datetime | None = await self._connection.scalar(
             query.order_by(purge.c.id.desc()).limit(1)

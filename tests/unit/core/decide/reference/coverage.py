@@ -17,6 +17,7 @@ from tests.unit.core.decide.reference.world import World
 REQUEST_KINDS = sorted({*REQUESTS, "admit"})
 HAPPENINGS = (
     "takeover",
+    "lost slot",
     "late or repeated event",
     "selection",
     "delay",

@@ -3,7 +3,7 @@
 Each method is one event: it changes what is known, and ``settle`` does the rest.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tests.unit.core.decide.reference import nested
 from tests.unit.core.decide.reference.model import FAILURES, HELD, NESTED, OPEN, Key, Try
@@ -15,8 +15,11 @@ class Reference(Running):
 
     # -- reports -------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """A master holds the instance now."""
+    def begin(self, without_slot: Collection[str] = ()) -> None:
+        """A master holds the instance now; queued tasks may have lost their slots meanwhile."""
+        for task in without_slot:
+            self.last(task).slot = False
+            self.place(task)
         if self.state == "QUEUED" and self.admitted:
             self.state, self.started = "RUNNING", self.now
         self.settle()

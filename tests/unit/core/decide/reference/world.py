@@ -71,7 +71,7 @@ class World:
         self.wakes: set[float] = set()
         self.latest: tuple[events.Event, Callable[[], object]] | None = None
         self.log: list[tuple[float, events.Event]] = []
-        self.refusals = self.sends = 0
+        self.refusals = self.sends = self.takeovers = 0
         self.visited: set[str] = set()  # corners, see ``coverage``
         # That the instance and its tasks were in; some names are the same.
         self.states: set[WorkflowState] = set()
@@ -347,7 +347,18 @@ class World:
         }
         kept = {f.name: getattr(self.run, f.name) for f in dataclasses.fields(Run) if f.init}
         self.run = Run(**{**kept, "attempts": newest})
-        self.send(events.Begun(self.at()), self.reference.begin)
+        # Every second time it was quarantined, and others have been given its slots.
+        self.takeovers += 1
+        queued = [
+            key
+            for key in self.in_state("QUEUED")
+            if self.takeovers % 2 and self.run.plan.tasks[key[0]].concurrency_group
+        ]
+        lost = frozenset(self.id_of(key) for key in queued)
+        if queued:
+            self.visited.add("lost slot")
+        tasks = [task for task, _ in queued]
+        self.send(events.Begun(self.at(), lost), lambda: self.reference.begin(tasks))
 
 
 def by_number(item: tuple[Key, Attempt]) -> int:

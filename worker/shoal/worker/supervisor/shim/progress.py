@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import resource
 
-#: STARTING: the program may run or not. RUNNING: it does. ENDED: it does not any more, but what it
+#: STARTING: the program may run or not. RUNNING: it does. ENDED: it has ended, but what it
 #: left may. ALONE: nothing of the attempt is alive; its end is being stored.
 STARTING, RUNNING, ENDED, ALONE = range(4)
 

@@ -2,7 +2,7 @@
 
 It starts the program, waits for it, and stores how it ended. As a subreaper it keeps everything
 that its attempt starts below itself, however it detaches; so whatever is below a shim belongs to
-one attempt, and a shim that has nothing below it any more can take another one.
+one attempt, and a shim with no process left below it can take another one.
 
 It ends nothing. Whenever something is left that must die, the shim itself ends, by its own will or
 killed by the launcher: what is below it then becomes the launcher's, which kills it at once. If the

@@ -78,7 +78,7 @@ def _look_again(work: Work[Any], not_yet: NotYet) -> int:
 
 
 def _fail(work: Work[Any], reason: str, code: int) -> int:
-    if work.is_cancelled:  # what a driver says when its query is taken from it is no news
+    if work.is_cancelled:  # what a driver says when its query is taken from it is expected
         return CANCELLED
     if reason:
         work.log(f"shoal: {reason}")

@@ -20,7 +20,7 @@ def variables(work: Work[Any]) -> dict[str, str]:
         for name, value in here.items()
         if name.startswith("SHOAL_") and not name.startswith("SHOAL_SECRET_")
     }
-    # A name that would steer programs is in nobody's environment.
+    # A name that would steer programs is in no environment.
     given = {
         name: value
         for name, value in parameter_variables(work.parameters).items()

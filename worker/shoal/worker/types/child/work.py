@@ -102,7 +102,7 @@ class Work(Generic[P]):
             file.write(line + "\n")
 
     def settled(self) -> None:
-        """Say that nothing of this work goes on elsewhere: nobody needs to look for it."""
+        """Say that nothing of this work goes on elsewhere, so no search is needed."""
         mark_settled(self.folder)
 
     @contextmanager

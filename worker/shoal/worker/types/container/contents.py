@@ -1,6 +1,6 @@
 """What a container finds inside: variables, and files below ``/shoal``.
 
-Variables are shown to everybody who may ask the engine, so they hold no secret. Files lie in the
+Variables are shown to all users who may ask the engine, so they hold no secret. Files lie in the
 attempt's own folder, which is closed to others and goes with the attempt; inside they can be read
 by whatever user the image has.
 """
@@ -66,7 +66,7 @@ class Binds:
 def laid_out(work: Work[ContainerParams]) -> Binds:
     """Make the files of a container in the attempt's folder. Blocks. Raises OSError."""
     folder, output = work.folder / "shoal", Path(os.environ["SHOAL_OUTPUT"])
-    # Two of them are places for what is mounted over them: nothing can be made there any more then.
+    # Two of them are places for what is mounted over them: nothing can be made there then.
     for made in (folder, folder / _SECRETS, folder / RESOURCES):
         made.mkdir()
         made.chmod(0o755)
@@ -84,7 +84,7 @@ def laid_out(work: Work[ContainerParams]) -> Binds:
 
 
 def _open_for_reading(folder: Path) -> None:
-    """Let everybody read the attempt's copies: the folder around them is closed."""
+    """Let all users read the attempt's copies: the folder around them is closed."""
     folder.chmod(0o755)
     for path in folder.rglob("*"):
         path.chmod(0o755)

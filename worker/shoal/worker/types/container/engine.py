@@ -28,7 +28,7 @@ _LOOK_S = 0.05
 
 
 class EngineUnreachable(WorkFailed):
-    """Nobody answers at the engine's socket; what runs there may go on."""
+    """The engine's socket does not answer; what runs there may go on."""
 
 
 class NameTaken(WorkFailed):
@@ -78,7 +78,7 @@ class ContainerEngine:
     def __init__(self, name: str, url: str) -> None:
         self._what = f"{name} at {url}"
         with self.told():
-            # The version is asked for here: the first thing to fail if nobody listens.
+            # The version is asked for here: the first thing to fail if no engine listens.
             self._client = docker.DockerClient(base_url=url, version="auto", timeout=_ANSWER_S)
             self.version = str(self._client.version().get("Version", ""))
 
@@ -209,7 +209,7 @@ class EngineContainer:
                 except APIError as error:
                     if _is_gone(error):
                         return
-                    # Somebody else removes it at this moment: it is waited for.
+                    # Another process removes it at this moment: it is waited for.
                     if error.status_code != requests.codes.conflict:
                         raise
                 if time.monotonic() > deadline:
@@ -246,7 +246,7 @@ def _arguments(spec: Spec) -> dict[str, Any]:
 
 
 def _is_gone(error: APIError) -> bool:
-    """Whether there is no such container (any more). Podman has another status while it goes."""
+    """Whether there is no such container. Podman has another status while it goes."""
     return isinstance(error, NotFound) or "no such container" in _text(error).lower()
 
 

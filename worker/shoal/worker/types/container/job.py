@@ -12,7 +12,7 @@ ATTEMPT = "shoal-attempt"  # label
 OUTPUT = "/dev/termination-log"  # whose text Kubernetes shows with the end
 MOST_OUTPUT = 4096  # bytes; Kubernetes cuts what is longer
 _PULL = {"missing": "IfNotPresent", "always": "Always", "never": "Never"}
-_KEPT_S = 24 * 3600  # a Job that nobody ends any more, once it has ended by itself
+_KEPT_S = 24 * 3600  # a Job that no attempt ends, once it has ended by itself
 _DEFAULT_REGISTRY = "https://index.docker.io/v1/"
 _READABLE = 0o444
 

@@ -91,7 +91,7 @@ class ContainerParams(TaskParams):
 
     Parameters are environment variables of the container, as in a SHELL task, and all of them are
     in the JSON file that ``SHOAL_PARAMETERS`` names; ``${name}`` in ``command`` is never replaced.
-    Secrets are files in ``/shoal/secrets``: everybody who may ask the engine sees variables.
+    Secrets are files in ``/shoal/secrets``: all users who may ask the engine see variables.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)

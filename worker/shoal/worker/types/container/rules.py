@@ -28,7 +28,7 @@ class Rules:
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> Self:
-        """Read them from what task types are told."""
+        """Read them from what task types get."""
         folders = settings.get("container_mounts", "").split()
         return cls(
             sockets={name: settings.get(f"{name}_socket", "") for name in ("docker", "podman")},

@@ -59,7 +59,7 @@ async def connected(source: DataSource) -> AsyncIterator["FlinkClient"]:
         transport=httpx.AsyncHTTPTransport(
             verify=_tls(source),
             trust_env=False,
-            # One that somebody has closed meanwhile leaves open whether a request was carried out.
+            # One that was closed meanwhile leaves open whether a request was carried out.
             limits=httpx.Limits(max_keepalive_connections=0),
             socket_options=_KEEPALIVE,
         ),
@@ -297,7 +297,7 @@ def _is_tls(source: DataSource) -> bool:
 
 def _tls(source: DataSource) -> ssl.SSLContext:
     if not _is_tls(source):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and is not used
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no authority, and is not used
     return tls_context(str(source.options.get("ca_certificate") or ""))
 
 

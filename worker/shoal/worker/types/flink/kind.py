@@ -68,7 +68,7 @@ Location = Annotated[Line, AfterValidator(_location)]
 class FlinkParams(TaskParams):
     """What a FLINK task submits.
 
-    Flink shows arguments and settings of a job to everybody who sees its pages, so secrets are
+    Flink shows arguments and settings of a job to all users who see its pages, so secrets are
     refused in them. ``conf`` may set how the job runs: ``execution.checkpointing.*``,
     ``execution.runtime-mode``, ``restart-strategy.*``, ``state.*``, ``table.*``, ``pipeline.name``
     and the like; not where it goes, by which id, or which files are loaded.

@@ -1,7 +1,7 @@
 """The end of everything that attempts of a task have left in the cluster.
 
 In this order, so that nothing slips through: the jars go, so that no program of theirs can be
-started any more, and none that is being started gets as far as to have a job. Then no program is
+started, and none that is being started gets as far as to have a job. Then no program is
 being started. Then every job is there that there will ever be, and those that live are ended.
 """
 
@@ -96,7 +96,7 @@ async def _stop(cluster: FlinkClient, job: str, folder: str, log: Callable[[str]
         log(f"shoal: no savepoint, the job is cancelled without: {why}")
         return
     log(f"shoal: savepoint {location}")
-    # Not cancelled any more: what it has written becomes final with the savepoint.
+    # Not cancelled from here on: what it has written becomes final with the savepoint.
     while True:
         if await cluster.status(job) in (*TERMINAL, None):
             return

@@ -46,7 +46,7 @@ class Following:
             await asyncio.sleep(LOOK_S)
 
     async def _look(self) -> str:
-        """Return the job's state; an empty text while it cannot be told. Raises WorkFailed."""
+        """Return the job's state; an empty text while it is unknown. Raises WorkFailed."""
         try:
             status = await self._cluster.status(self._job)
             why = f"{self._cluster.where}: it no longer knows the job"
@@ -120,7 +120,7 @@ class Following:
         return trace
 
     async def _savepoint(self) -> str:
-        """Return where somebody else's stop has put a savepoint; empty if there is none."""
+        """Return where the stop of another caller has put a savepoint; empty if there is none."""
         try:
             return await self._cluster.last_savepoint(self._job)
         except (Unreachable, Refused):

@@ -97,7 +97,7 @@ async def _submit(work: Work[FlinkParams], cluster: FlinkClient, job: str, savep
 
 
 async def _clean(work: Work[FlinkParams], cluster: FlinkClient) -> bool:
-    """Delete the jar, which nobody needs once the job is there; return whether it is gone.
+    """Delete the jar, which is not needed once the job is there; return whether it is gone.
 
     A good job is not given up for it.
     """

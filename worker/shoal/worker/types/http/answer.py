@@ -1,4 +1,4 @@
-"""An answer: its status and headers, and its body in a file until somebody reads it."""
+"""An answer: its status and headers, and its body in a file until it is read."""
 
 import codecs
 import json

@@ -31,7 +31,7 @@ class Fate:
     """What may have become of the requests of this attempt, as far as that matters."""
 
     def __init__(self, *, is_idempotent: bool, note: Note = _not_noted) -> None:
-        """``note`` outlives this process: it is told why no request may follow, None: one may."""
+        """``note`` outlives this process: it gets why no request may follow, None: one may."""
         self._is_idempotent, self._note = is_idempotent, note
         self._may_be_done = False
 

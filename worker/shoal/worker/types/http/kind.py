@@ -291,7 +291,7 @@ class HttpParams(TaskParams):
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether the request may be sent again when nobody knows what became of it."""
+        """Whether the request may be sent again when its effect is unknown."""
         if self.idempotent is not None:
             return self.idempotent
         return self.method in IDEMPOTENT_METHODS or self.idempotency_header is not None

@@ -12,7 +12,7 @@ from shoal.worker.types.child.outcome import WorkFailed
 from shoal.worker.types.http.kind import Auth, Body, HttpParams, Scalar, has_placeholder
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# All that another server is told; any other header may be a key to the first one.
+# All that another server gets; any other header may be a key to the first one.
 _FOR_STRANGERS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 
 

@@ -27,7 +27,7 @@ from shoal.worker.types.http.wire.exchange import (
 
 async def run(work: Work[HttpParams]) -> None:
     """Send the request, judge the answer, give its values on. Raises WorkFailed."""
-    work.settled()  # nobody can end what a server does; of the request nothing goes on after us
+    work.settled()  # no worker can end what a server does; of the request nothing goes on after us
     shown = Shown.of(work.secrets.values(), work.params.auth)
     try:
         await _within_deadline(work, shown)

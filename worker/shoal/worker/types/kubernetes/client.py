@@ -35,7 +35,7 @@ class KubernetesCluster:
     """A connection to an API server; ``told`` goes around what ``core`` and ``batch`` are asked."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Read the settings ``kubernetes_…``; nobody is asked yet. Raises NoKubernetes."""
+        """Read the settings ``kubernetes_…``; no server is asked yet. Raises NoKubernetes."""
         file = settings.get("kubernetes_config", "")
         if not file:
             raise NoKubernetes("its administrator names one by kubernetes_config")

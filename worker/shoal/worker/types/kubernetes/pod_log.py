@@ -1,4 +1,4 @@
-"""Follow what a pod writes. A connection that is cut is made anew, and no line is told twice."""
+"""Follow what a pod writes. A connection that is cut is made anew, and no line is logged twice."""
 
 import threading
 import time

@@ -10,7 +10,7 @@ from shoal.worker.types.kubernetes.client import ANSWER_S, TAG, KubernetesCluste
 
 _LOOK_S = 0.25
 _CONFLICT = 409
-_NOW_S = 5  # what a pod gets between TERM and KILL if nobody says otherwise
+_NOW_S = 5  # what a pod gets between TERM and KILL by default
 
 
 def pods_of(cluster: KubernetesCluster, namespace: str, tag: str) -> list[Any]:
@@ -36,7 +36,7 @@ def job_of(cluster: KubernetesCluster, namespace: str, tag: str) -> Any | None:
 def end_job(cluster: KubernetesCluster, job: Any, tag: str, timeout_s: float) -> None:
     """Delete a Job with its pods; return when all of that is gone. Raises WorkFailed.
 
-    It means this Job, not one that somebody has made anew under its name.
+    It means this Job, not one that was made anew under its name.
     """
     namespace, uid = job.metadata.namespace, job.metadata.uid
     body = {"propagationPolicy": "Foreground", "preconditions": {"uid": uid}}

@@ -80,7 +80,7 @@ def _hadoop(work: Work[MapReduceParams]) -> Hadoop:
 
 
 def _main_class(params: MapReduceParams) -> list[str]:
-    """Return what RunJar is to be told. It takes the manifest's class, if there is one, without
+    """Return the arguments of RunJar. It takes the manifest's class, if there is one, without
     a word about another. Raises WorkFailed."""
     try:
         with zipfile.ZipFile(params.jar) as jar:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 #: The setting by which task types know the folder of the archives; see TaskContext.
 SETTING = "spark_classes"
-#: Of an archive that somebody has missed.
+#: Of an archive that a task has missed.
 WANTED = ".wanted"
 _CDS, _AOT = ".jsa", ".aot"
 # A line about an archive that does not fit would be in each log.

@@ -1,6 +1,6 @@
 """A program's session at the Spark Connect server that its worker keeps.
 
-The program is told of it by its environment, which Spark's client reads, and knows nothing of
+The program finds it by its environment, which Spark's client reads, and knows nothing of
 Shoal. The session's id follows from tag and attempt: only who knows it can end what runs in it.
 """
 

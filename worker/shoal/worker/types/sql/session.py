@@ -23,7 +23,7 @@ class ErrorVerdict(StrEnum):
 
     PERMANENT = "permanent"  # the same another time: syntax, permission, constraint
     RETRY = "retry"  # may be none another time: connection, deadlock, serialization, timeout
-    # Lost during COMMIT, or in a statement that commits itself: nobody knows whether the changes
+    # Lost during COMMIT, or in a statement that commits itself: it is unknown whether the changes
     # are there.
     AMBIGUOUS = "ambiguous"
 

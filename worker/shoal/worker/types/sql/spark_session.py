@@ -1,6 +1,6 @@
 """The session that a program of a task has at the worker's Spark Connect server, seen from outside.
 
-The program is told of it by its environment, so it knows nothing of Shoal; only its end is ours.
+The program finds it by its environment, so it knows nothing of Shoal; only its end is ours.
 """
 
 from shoal.core.task_types import TaskParams

@@ -64,7 +64,7 @@ def _newer_than(text: str | None) -> datetime | None:
 def _within(seconds: float, look: Callable[[], list[Found]]) -> list[Found]:
     """Return what ``look`` finds. Raises WorkFailed if that takes too long, and what it raises.
 
-    In a thread that nobody waits for: a file system that hangs keeps it for ever.
+    In a thread of its own: a file system that hangs keeps it for ever.
     """
     found: list[Found] = []
     errors: list[Exception] = []

@@ -1,4 +1,4 @@
-"""What is at an http URL: what a HEAD request is told, on the way of HTTP tasks."""
+"""What is at an http URL: the answer to a HEAD request, sent as HTTP tasks send theirs."""
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime

@@ -688,7 +688,7 @@ class EnvironmentOut(TypedDict):
 
 class Escalation(TypedDict):
     """
-    Who is told as well if nobody has acknowledged an alert, and it goes on.
+    Who is notified as well of an alert that goes on without an acknowledgement.
     """
 
     after: str | float
@@ -2784,7 +2784,7 @@ class AlertDeliveryOut(TypedDict):
 
 class AlertDetail(TypedDict):
     """
-    An alert, and who was told of it.
+    An alert, and who was notified of it.
     """
 
     id: int
@@ -3476,7 +3476,7 @@ class MeOut(TypedDict):
 
 class Member(TypedDict):
     """
-    Somebody who can be told, by one way or several.
+    A person who can be notified, in one way or several.
     """
 
     name: NotRequired[str]

@@ -64,7 +64,7 @@ def described(source: DataSource) -> str:
 def lost(*, in_commit: bool, text: str, code: str | None = None) -> SqlFailed:
     """Return the error for a connection that broke.
 
-    ``in_commit``: the changes may be there, or not; nobody can know that from here.
+    ``in_commit``: the changes may be there, or not; that cannot be known from here.
     """
     if not in_commit:
         return SqlFailed(f"the connection was lost: {text}", ErrorVerdict.RETRY, code)

@@ -44,7 +44,7 @@ _HANDLE_FILE = "hive-session.json"
 _RPC_TIMEOUT_S = 300
 _SETTLE_TIMEOUT_S = 15.0
 _ERRORS = (Error, TException, OSError, EOFError)
-_USER = "shoal"  # where the data source names nobody
+_USER = "shoal"  # where the data source names no user
 _AUTH = {"nosasl": "NOSASL", "plain": "PLAIN", "ldap": "LDAP"}
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 # Classes of SQLSTATE of which another attempt may see less; see drivers/spark.py.

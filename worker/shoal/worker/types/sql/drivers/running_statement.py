@@ -28,7 +28,7 @@ class RunningStatement:
         self.has_timed_out = False  # the statement under way, or the last one
 
     def begin(self) -> None:
-        """Say that a statement begins. Raises StatementCancelled if nothing may begin any more."""
+        """Say that a statement begins. Raises StatementCancelled if nothing may begin."""
         with self._lock:
             if self.is_cancelled:
                 raise StatementCancelled

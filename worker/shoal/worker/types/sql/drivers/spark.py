@@ -42,7 +42,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 _SIGN_IN_TIMEOUT_S, _CLOSE_TIMEOUT_S = 15.0, 5.0
 # The client's own patience with a server that is gone is minutes.
 _MOST_RETRIES, _LONGEST_PAUSE_MS = 3, 1_000
-# Spark tells of its tasks every 2 s (spark.connect.progress.reportInterval).
+# Spark reports its tasks every 2 s (spark.connect.progress.reportInterval).
 _PLANNING_S = 2.2
 _ERRORS = (PySparkException, grpc.RpcError, ValueError)
 _CANCELLED = "OPERATION_CANCELED"

@@ -100,7 +100,7 @@ _INSTEAD = "choose fewer rows or columns, or `result: file`"
 
 
 class Nothing:
-    """Rows that nobody keeps."""
+    """Rows that are not kept."""
 
     def start(self, columns: Sequence[Column]) -> None:
         """See Collector."""

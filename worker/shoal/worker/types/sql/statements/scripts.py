@@ -25,7 +25,7 @@ _NOTHING_BEHIND = re.compile(r"\s*(?:--.*)?")
 @dataclass(frozen=True)
 class Slice:
     """One statement: ``text`` stands at ``start`` of the whole. ``words`` are its first words,
-    in capitals; none if nobody looked.
+    in capitals; none if they were not read.
     """
 
     start: int

@@ -87,7 +87,7 @@ def end_alert_silence(project: str, silence_id: int) -> Call[None]:
 def get_alert(project: str, alert_id: int) -> Call[types.AlertDetail]:
     """Show an alert.
 
-    An alert, and who was told of it, or why not.
+    An alert, and who was notified of it, or why not.
     """
     return Call("GET", f"/projects/{part(str(project))}/alerts/{part(str(alert_id))}")
 

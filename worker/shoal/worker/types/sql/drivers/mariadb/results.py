@@ -93,7 +93,7 @@ class ResultSets:
             return self._next_with_rows()
 
     def close(self) -> None:
-        """See Result. The statement goes on to its end, whose rows nobody sees."""
+        """See Result. The statement goes on to its end; its rows are discarded."""
         while self.next_set():
             pass
 

@@ -182,7 +182,7 @@ class MariadbSession:
                     self._log(f"… {warnings} warnings in all")
 
     def _give_up(self) -> None:
-        # Somebody has stopped reading in the middle: the statement is to end before the next.
+        # A reader has stopped in the middle: the statement is to end before the next.
         if self._running.is_busy and self._connection.open:
             self._interrupt()
         if self._last is not None:

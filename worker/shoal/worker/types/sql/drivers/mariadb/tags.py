@@ -69,7 +69,7 @@ def cancel(connection: Connection, number: int) -> None:
 
 def _wait_gone(connection: Connection, tag: str, number: int, deadline: float) -> None:
     # The list shows no connection that is inside of a routine with the rights of another user; who
-    # has the lock everybody sees.
+    # has the lock all sessions see.
     while value(connection, _IS_THERE, lock_name(tag), number, number):
         _require_time(deadline, number)
         time.sleep(_POLL_S)

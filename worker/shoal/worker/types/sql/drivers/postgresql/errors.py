@@ -20,7 +20,7 @@ _MAY_PASS = (
     "58",  # I/O
     "XX",  # inside of the server
 )
-# In what states of a COMMIT nobody knows whether it was done.
+# In what states of a COMMIT its effect is unknown.
 _UNKNOWN_IN_COMMIT = ("08", "57P", "58", "XX")
 _HINTS = {
     "25001": "the statement cannot be in a transaction with others: use `transaction: statement`",

@@ -124,7 +124,7 @@ class PostgresqlSession:
 
     def rollback(self) -> None:
         """See Session. Possible after a cancellation too."""
-        # Somebody has stopped reading in the middle: the statement is to end before the next.
+        # A reader has stopped in the middle: the statement is to end before the next.
         if self._connection.info.transaction_status is TransactionStatus.ACTIVE:
             self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
             with suppress(psycopg.Error):

@@ -2,7 +2,7 @@
 
 The driver's cursors either keep a whole result in memory, or declare a cursor at the server, which
 then runs a query only as far as it is read; a query may call functions that change something, so
-its end must be reached. Here the rows come in chunks as the server sends them, and what nobody
+its end must be reached. Here the rows come in chunks as the server sends them, and what no reader
 wants is thrown away unread.
 """
 
@@ -103,7 +103,7 @@ class Stream:
         return False
 
     def close(self) -> None:
-        """See Result. The statement goes on to its end, whose rows nobody sees."""
+        """See Result. The statement goes on to its end; its rows are discarded."""
         self._first = None
         while not self._is_over:
             with self._answering():

@@ -1,0 +1,55 @@
+"""Turns of large requests: exports, comparisons, plans, searches, large bodies.
+
+Each takes up to some seconds of processor time, in threads that share the interpreter with the
+event loop. So two are under way at a time, one of each caller, and the loop keeps its share. Those
+that come while a caller's own is under way wait, up to ``MOST_WAITING`` of them and for ``WAIT_S``.
+All others get 429 with the time after which to try again. Other requests take no turn.
+"""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Hashable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from shoal.api.web.errors import TooManyRequests
+
+MOST_AT_ONCE = 2  # of all callers
+MOST_WAITING = 4  # of one caller
+WAIT_S = 10.0
+RETRY_AFTER_S = 2.0
+
+
+class LargeRequests:
+    """Gives turns. For one event loop."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Semaphore(MOST_AT_ONCE)
+        self._locks: defaultdict[Hashable, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._there: Counter[Hashable] = Counter()  # under way or waiting, by caller
+
+    @asynccontextmanager
+    async def turn(self, caller: Hashable) -> AsyncIterator[None]:
+        """Hold a turn of a caller in the block. Raises TooManyRequests."""
+        if self._there[caller] > MOST_WAITING:
+            raise TooManyRequests(
+                f"{MOST_WAITING + 1} large requests of yours are under way or waiting (exports, "
+                "comparisons, plans, searches, large bodies); send them one after the other",
+                RETRY_AFTER_S,
+            )
+        self._there[caller] += 1
+        try:
+            async with AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout(WAIT_S):
+                        await stack.enter_async_context(self._locks[caller])
+                        await stack.enter_async_context(self._room)
+                except TimeoutError:
+                    raise TooManyRequests(
+                        f"other large requests have taken {WAIT_S:g} s; try again later",
+                        RETRY_AFTER_S,
+                    ) from None
+                yield
+        finally:
+            self._there[caller] -= 1
+            if not self._there[caller]:
+                del self._there[caller], self._locks[caller]
