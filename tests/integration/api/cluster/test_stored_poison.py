@@ -29,7 +29,7 @@ from shoal.runtime.settings import ClusterSettings
 from shoal.runtime.vault import create_key
 from shoal.sql.schema import tables
 from shoal.sql.schema.types import Json, UtcDateTime
-from tests.integration.api.cluster.test_junk import NAMES, ROWS, spoil
+from tests.integration.api.cluster.spoilt_rows import NAMES, ROWS, spoil
 from tests.integration.api.conftest import PREFIX, Api, new_cluster
 from tests.integration.api.stock import stocked
 from tests.support.database.databases import migrated_url
