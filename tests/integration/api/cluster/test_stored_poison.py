@@ -40,7 +40,15 @@ ROUNDS = int(os.environ.get("SHOAL_POISON_ROUNDS", "2"))
 PROGRESS_S = 60.0  # until a run has gone through, on a machine that is busy
 DIGITS = "9" * 5_000
 TEXTS = ("[" * 100_000, "${" * 1_000, "{{" * 1_000, DIGITS, "x" * (1 << 20), "a\0b", "", "JUNK")
-JSONS = ("[" * 100_000, '{"a":' * 50_000, DIGITS, "NaN", '{"a": NaN}', f'{{"a": {DIGITS}}}', "null")
+JSONS: tuple[str, ...] = (
+    "[" * 100_000,
+    '{"a":' * 50_000,
+    DIGITS,
+    "NaN",
+    '{"a": NaN}',
+    f'{{"a": {DIGITS}}}',
+    "null",
+)
 JSONS += ('"text"', "[1]", '{"a": [[[]]]}', '{"a": "\\ud800\\u0000"}', '["[[["]', "not json", "17")
 NUMBERS = (-1, 0, 2**31 - 1, 2**62, -(2**62), "JUNK", 1e308)
 MOMENTS = (2**62, -(2**62), 253_402_214_400_000_000, -62_135_510_400_000_000, "JUNK")
