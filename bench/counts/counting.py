@@ -80,7 +80,7 @@ class Counts:
 
     def __init__(self, folder: Path, turns: LoopCounts) -> None:
         self.found: Counter[str] = Counter()
-        self.values: list[Any] = []  # of statements; their size is found out by whoever measures
+        self.values: list[Any] = []  # of statements; the caller computes their size
         self._turns = turns
         # A byte for each process that launchers have started, and for each time they woke up.
         self._files = {PROCESSES: folder / "forks", LAUNCHER_WAKE_UPS: folder / "wakes"}

@@ -33,7 +33,7 @@ from shoal.api.operations.logs import LogProxy
 from shoal.api.operations.resources import ResourceFiles
 from shoal.api.operations.runs.progress import ProgressReader
 from shoal.api.operations.secrets.values import SecretValues
-from shoal.api.server import BACKLOG, Server, check_certificate, listening
+from shoal.api.server import BACKLOG, KEEP_ALIVE_S, Server, check_certificate, listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.api.web.allowances import Allowance
@@ -250,6 +250,7 @@ async def serve_app(
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
         backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_s)),
     )
     server = Server(config, connections)

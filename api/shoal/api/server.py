@@ -20,6 +20,9 @@ from shoal.api.web.errors import (
 )
 
 BACKLOG = 512  # connections that wait to be accepted
+# Of a connection between two requests. Longer than HTTP clients keep theirs, usually 5 s: else a
+# request may meet a connection that is just being closed.
+KEEP_ALIVE_S = 30
 _DATE_PERIOD_S = 1.0  # dates in HTTP have seconds
 
 

@@ -53,6 +53,8 @@ class Api:
     ca: Path | None = None
     #: The data folder that the API has to have, where only the API can tell; None: it is known.
     expected: Path | None = None
+    #: Whether `shoal up` runs the API now: if it does not answer, it is starting.
+    is_supervised: bool = False
 
     @property
     def source(self) -> TokenSource:
@@ -163,7 +165,9 @@ def local_api(folder: Path) -> Api:
     if state is None:
         return Api(DEFAULT_URL, token, folder)
     expected = folder if running is None else None
-    return Api(state.api.rstrip("/"), token, folder, expected=expected)
+    return Api(
+        state.api.rstrip("/"), token, folder, expected=expected, is_supervised=running is not None
+    )
 
 
 def _remote(url: str, environment: Mapping[str, str]) -> Api:

@@ -36,7 +36,7 @@ START_S = 120.0
 POSTGRESQL, SQLITE = DATABASES = ("postgresql", "sqlite")
 
 T = TypeVar("T")
-_DISK_MB = 48
+_DISK_MB, _DATABASE_DISK_MB = 48, 256
 _LOOK_AFTER_S = 0.1  # how often ended roles are looked for
 
 
@@ -65,6 +65,7 @@ class Cluster:
         self.data, self.archive = folder / "data", folder / "archive"  # of logs
         self.roles: list[Role] = []
         self.disk: SmallDisk | None = None  # of the last worker
+        self.database_disk: SmallDisk | None = None  # of the SQLite file
         self.disk_refused = ""  # why there is none
         self.clocks: ClockShift | None = None  # of the roles
         self.clocks_refused = ""  # why they cannot be shifted
@@ -126,9 +127,10 @@ class Cluster:
             await self.stop_roles()
         finally:
             await self._stack.aclose()
-            if self.disk is not None:
-                self.disk.unmount()
-                self.disk = None
+            for disk in (self.disk, self.database_disk):
+                if disk is not None:
+                    disk.unmount()
+            self.disk = self.database_disk = None
 
     async def _start(self) -> None:
         self.data.mkdir(mode=0o700)
@@ -140,7 +142,7 @@ class Cluster:
         self._wind_clocks()
         enter = self._stack.enter_async_context
         is_file = self.shape.database == SQLITE
-        self.database = await enter(SqliteFile(self.data) if is_file else Postgres())
+        self.database = await enter(SqliteFile(self.data / "database") if is_file else Postgres())
         self.ensemble = await enter(Ensemble(self.folder))
         self.hosts = self._stack.enter_context(Hosts(self.shape.network_refused))
         self.network = self._stack.enter_context(Network())
@@ -161,6 +163,8 @@ class Cluster:
             return
         try:
             self.disk = SmallDisk(self.data / "workers" / f"worker-{self.shape.workers}", _DISK_MB)
+            if self.shape.database == SQLITE:
+                self.database_disk = SmallDisk(self.data / "database", _DATABASE_DISK_MB)
         except Refused as error:
             self.disk_refused = str(error)
 

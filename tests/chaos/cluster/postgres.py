@@ -6,10 +6,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
 import psycopg
 
 from shoal.client.local.zookeeper import HOST
@@ -115,6 +117,15 @@ class Postgres:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the server's processes, the first one first; none if it does not run."""
+        if not self.running or self._process is None:
+            return []
+        with suppress(psutil.Error):
+            top = psutil.Process(self._process.pid)
+            return [top, *top.children(recursive=True)]
+        return []
 
     def log_tail(self) -> str:
         return "\n".join((self._folder / "log").read_text(errors="replace").splitlines()[-30:])

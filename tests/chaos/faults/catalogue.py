@@ -7,6 +7,7 @@ from shoal.runtime import failpoints
 from tests.chaos.cluster.cluster import POSTGRESQL
 from tests.chaos.faults import (
     clocks,
+    database_work,
     disk,
     gray,
     intruders,
@@ -17,7 +18,9 @@ from tests.chaos.faults import (
     purges,
     rows,
     servers,
+    storage,
     strangers,
+    tenants,
 )
 from tests.chaos.faults.fault import Fault
 
@@ -85,6 +88,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     clocks.JumpOfMaster,
     clocks.JumpOfWorker,
     clocks.JumpOfApi,
+    clocks.JumpOfEverybody,
     gray.FailOverDatabase,
     gray.SlowDatabase,
     gray.SilenceDatabase,
@@ -102,6 +106,15 @@ _SIMPLE: tuple[type[Fault], ...] = (
     rows.JunkOutputs,
     rows.JunkCommand,
     purges.KillPurgingMaster,
+    database_work.LockRows,
+    database_work.LongTransaction,
+    database_work.FreezeDatabase,
+    disk.FillDatabaseDisk,
+    gray.ExhaustMemory,
+    storage.LoseArchive,
+    storage.LoseResources,
+    storage.HangChannel,
+    tenants.Flood,
 )
 
 

@@ -61,3 +61,15 @@ class JumpOfWorker(_Jump):
 class JumpOfApi(_Jump):
     name = "clock-jump-api"
     kinds = ("api",)
+
+
+class JumpOfEverybody(_Jump):
+    """All roles' clocks jump together; those of the database and of ZooKeeper do not."""
+
+    name = "clock-jump-everybody"
+    hurts = frozenset({"masters"})
+    alone = True
+    kinds = ("master", "worker", "api", "alert")
+
+    def choose(self, cluster: Cluster) -> list[Role]:
+        return [role for role in cluster.roles if role.kind in self.kinds]

@@ -157,3 +157,39 @@ class ExhaustProcesses(Fault):
     def bit(self, after: View) -> tuple[bool, str]:
         said = f"{self._refused} processes not started; {effects(self.before, after)}"
         return self._refused > 0, said
+
+
+class ExhaustMemory(Fault):
+    """A process gets no more memory than it has: it goes on, or ends and is replaced."""
+
+    name = "no-memory"
+    kinds: ClassVar[tuple[str, ...]] = ("master", "api", "worker")
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.role = cluster.pick(self.dice.choice(self.kinds), self.dice)
+        self.target = self.role.name
+        self._pid, self._exits = self.role.pid, len(self.role.exits)
+        self._log_start = self.role.log_size()
+        self._limit = resource.prlimit(self._pid, resource.RLIMIT_AS)
+        most = psutil.Process(self._pid).memory_info().vms
+        resource.prlimit(self._pid, resource.RLIMIT_AS, (most, self._limit[1]))
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(2.0, 4.0))
+        for _ in range(12):  # until it has wanted more
+            if self._effects():
+                return
+            await self.for_timeouts(cluster, 0.5)
+
+    async def heal(self, cluster: Cluster) -> None:
+        with suppress(OSError):  # it has ended
+            resource.prlimit(self._pid, resource.RLIMIT_AS, self._limit)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._effects()} lines about it in its log, or ends of it"
+        return self._effects() > 0, f"{said}; {effects(self.before, after)}"
+
+    def _effects(self) -> int:
+        words = (b"MemoryError", b"out of memory", b"can't start new thread")
+        said = sum(self.role.said(each, self._log_start) for each in words)
+        return said + len(self.role.exits) - self._exits

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos.cluster.database import gather
+from tests.chaos.cluster.queries import connected
 from tests.chaos.judging import (
     alerts,
     commands,
@@ -18,6 +19,7 @@ from tests.chaos.judging import (
     programs,
     runs,
     states,
+    waits,
 )
 from tests.chaos.judging.evidence import Evidence
 from tests.chaos.judging.logs import LogReader
@@ -65,10 +67,12 @@ def check(
         offences += leftovers.judge(zookeeper)
     if told is not None:
         offences += alerts.judge(database_url, told)
-    samples = {
+    samples: dict[str, Sequence[float]] = {
         LOSS_DELAY: runs.loss_delays(evidence),
         STOP_DELAY: commands.stop_delays(evidence),
     }
+    with connected(database_url) as select:
+        samples |= waits.waits(select)
     return Verdict(offences, counts(evidence), samples)
 
 

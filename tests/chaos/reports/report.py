@@ -11,6 +11,7 @@ from math import isinf
 from pathlib import Path
 
 from tests.chaos.judging.verdict import Kind, Verdict
+from tests.chaos.judging.waits import PREFIX
 from tests.chaos.records import STALL, FaultRecord
 from tests.chaos.reports.figures import FIGURES, Figure, percentile, recoveries, takeovers
 from tests.chaos.reports.parts import Result
@@ -63,6 +64,7 @@ def render(result: Result, info: RunInfo) -> str:
         _figures(verdict, faults, info),
         _faults(faults),
         _histogram(faults, info),
+        _waits(verdict),
         _counts(verdict),
         _notes(result),
     ]
@@ -221,6 +223,15 @@ def _bars(values: Sequence[float]) -> Iterator[str]:
     for (low, high), number in zip(pairwise(bounds), counted, strict=True):
         bar = "#" * round(_BAR * number / max(counted))
         yield f"{low:5.2f} – {high:5.2f}  {number:5d}  {bar}".rstrip()
+
+
+def _waits(verdict: Verdict) -> str:
+    rows = [
+        [name.removeprefix(PREFIX), str(len(samples)), _times(samples)]
+        for name, samples in sorted(verdict.samples.items())
+        if name.startswith(PREFIX) and samples
+    ]
+    return _table(["what each project waited for", "times", ""], rows) if rows else ""
 
 
 def _counts(verdict: Verdict) -> str:

@@ -135,6 +135,8 @@ PLANTED: Sequence[tuple[str, str]] = [
 def test_honest_database_is_clean(honest: Honest) -> None:
     verdict = honest.check()
     assert list(verdict.offences) == []
+    [(name, waited)] = [(n, s) for n, s in verdict.samples.items() if n.endswith("task QUEUED")]
+    assert (name, list(waited)) == ("wait of default: task QUEUED", [0.0])
     # four of the attempt, two of the instance, one each of the command and the epoch
     assert verdict.counts["committed changes seen by triggers"] == 8
     assert verdict.counts["attempts SUCCEEDED"] == 1

@@ -80,6 +80,16 @@ def test_statuses_are_those_of_the_roles(server: ForkServer, data: Path, log: IO
     assert wrong.poll() == 2
 
 
+def test_a_signal_right_after_the_fork_is_not_lost(
+    server: ForkServer, data: Path, log: IO[bytes]
+) -> None:
+    server.start(["master", "--no-such-option"], os.environ, log).wait(DEADLINE_S)  # all imported
+    for _ in range(5):
+        role = server.start(["alert", "--data", str(data)], os.environ, log)
+        role.terminate()
+        assert role.wait(DEADLINE_S) in (0, -signal.SIGTERM)
+
+
 def test_roles_share_what_they_have_imported(
     server: ForkServer, data: Path, log: IO[bytes]
 ) -> None:
@@ -97,6 +107,9 @@ def test_roles_end_with_their_process_and_start_with_a_new_one(
     parent = psutil.Process(role.pid).parent()
     assert parent is not None
     parent.terminate()  # as all processes of a service: the roles are to end in order first
+    other = server.start(["master", "--no-such-option"], os.environ, log)
+    assert other.wait(DEADLINE_S) == 2
+    assert parent.is_running()
     assert role.poll() is None
     parent.kill()
     assert role.wait(DEADLINE_S) == -signal.SIGKILL

@@ -9,15 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import httpx
 import pytest
 
 from shoal.runtime import failpoints
 from tests.chaos import plan
 from tests.chaos.cluster.cluster import POSTGRESQL, SQLITE, Cluster
 from tests.chaos.cluster.links import Link, Mode, Network
+from tests.chaos.cluster.sink import Mood, Sink
 from tests.chaos.faults.catalogue import FAULTS, POINTS, chosen
 from tests.chaos.faults.fault import Fault
 from tests.chaos.judging.verdict import Kind, Offence, Verdict
+from tests.chaos.judging.waits import PREFIX
 from tests.chaos.observer import View
 from tests.chaos.plan import Outcome, draw
 from tests.chaos.records import STALL, FaultRecord, now_s
@@ -190,6 +193,30 @@ def test_what_a_part_found_is_stored_and_in_the_whole(tmp_path: Path) -> None:
     assert whole.outcome.trouble == ["part 2: never whole"]
     assert whole.leftovers == ["part 2: pid 9"]
     assert whole.open_instances == [3]
+
+
+def test_report_says_what_each_project_waited_for() -> None:
+    samples = {f"{PREFIX}flood: command PENDING": [1.0, 9.0], f"{PREFIX}a: task QUEUED": []}
+    text = render(result(replace(CLEAN, samples=samples)), INFO)
+    assert "| flood: command PENDING | 2 | p50 1.00 s, p99 9.00 s, max 9.00 s |" in text
+    assert "a: task QUEUED" not in text
+
+
+@pytest.mark.parametrize(
+    ("mood", "status"), [(Mood.ANSWERING, 204), (Mood.FAILING, 503), (Mood.HANGING, None)]
+)
+async def test_receiver_of_alerts_takes_hangs_or_fails(mood: Mood, status: int | None) -> None:
+    with Sink() as sink:
+        sink.mood = mood
+        async with httpx.AsyncClient(timeout=1.0, trust_env=False) as client:
+            answered = None
+            with suppress(httpx.ReadTimeout):
+                answered = (await client.post(sink.url, json={"key": "k"})).status_code
+            assert answered == status
+            assert (sink.received["k"], sink.spoilt) == ((1, 0) if status == 204 else (0, 1))
+            sink.mood = Mood.ANSWERING
+            assert (await client.post(sink.url, json={"key": "again"})).status_code == 204
+        assert sink.received == {"again": 1, **({"k": 1} if status == 204 else {})}
 
 
 def test_sqlite_has_every_fault_but_those_of_a_database_server() -> None:

@@ -257,6 +257,9 @@ def _report_ends(control: socket.socket) -> None:
 
 def _fork(control: socket.socket, fds: list[int]) -> None:
     parent = os.getpid()
+    # A signal for the role that comes before it has its own actions must not be ignored as one for
+    # this process: it waits, for blocked signals are not ignored.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
     try:
         pid = os.fork()
         if pid == 0:
@@ -266,6 +269,7 @@ def _fork(control: socket.socket, fds: list[int]) -> None:
         _send(control, {"error": error.errno})
         return
     finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _IGNORED)
         for fd in fds:
             os.close(fd)
     _send(control, {"pid": pid}, pidfd)
@@ -294,6 +298,7 @@ def _become_role(parent: int, request: int, log: int) -> NoReturn:
         for number in (*_IGNORED, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _IGNORED)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.lseek(request, 0, os.SEEK_SET)

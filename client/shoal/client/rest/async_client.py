@@ -12,6 +12,7 @@ from shoal.client.libraries import httpx
 from shoal.client.rest.operations.call import Call, StreamCall, T
 from shoal.client.rest.operations.exchange import (
     RETRY_PAUSES_S,
+    START_PAUSES_S,
     TIMEOUT_S,
     ApiAddress,
     ApiExchange,
@@ -103,8 +104,11 @@ class AsyncShoalClient(AsyncOperations):
         ca: Path | None = None,
         folder: Path | None = None,
         retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
+        start_pauses_s: Sequence[float] = (),
     ) -> None:
-        address = ApiAddress(url, hint, refused, ca, folder, timeout_s, retry_pauses_s)
+        address = ApiAddress(
+            url, hint, refused, ca, folder, timeout_s, retry_pauses_s, start_pauses_s
+        )
         self._connection = AsyncConnection(address, {"Authorization": f"Bearer {token}"})
         super().__init__(self._connection)
         self.url = self._connection.url
@@ -124,6 +128,7 @@ class AsyncShoalClient(AsyncOperations):
             refused=api.refused,
             ca=api.ca,
             folder=api.expected,
+            start_pauses_s=START_PAUSES_S if api.is_supervised else (),
         )
 
     async def __aenter__(self) -> Self:

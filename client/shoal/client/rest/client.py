@@ -33,7 +33,12 @@ from shoal.client.errors import (
     NotHandled,
 )
 from shoal.client.rest.connection import ApiConnection
-from shoal.client.rest.operations.exchange import RETRY_PAUSES_S, TIMEOUT_S, ApiAddress
+from shoal.client.rest.operations.exchange import (
+    RETRY_PAUSES_S,
+    START_PAUSES_S,
+    TIMEOUT_S,
+    ApiAddress,
+)
 from shoal.client.rest.operations.generated.operations import Operations
 from shoal.client.rest.sse import PAUSES_S, Reconnecting
 from shoal.core.runs.states import FINISHED_WORKFLOW
@@ -117,8 +122,11 @@ class ShoalClient(Operations):
         ca: Path | None = None,
         folder: Path | None = None,
         retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
+        start_pauses_s: Sequence[float] = (),
     ) -> None:
-        address = ApiAddress(url, hint, refused, ca, folder, timeout_s, retry_pauses_s)
+        address = ApiAddress(
+            url, hint, refused, ca, folder, timeout_s, retry_pauses_s, start_pauses_s
+        )
         self._connection = ApiConnection(address, {"Authorization": f"Bearer {token}"})
         super().__init__(self._connection)
         self.url = self._connection.url
@@ -138,6 +146,7 @@ class ShoalClient(Operations):
             refused=api.refused,
             ca=api.ca,
             folder=api.expected,
+            start_pauses_s=START_PAUSES_S if api.is_supervised else (),
         )
 
     def __enter__(self) -> Self:

@@ -226,8 +226,7 @@ class ZkSession(Requests):
         ended = asyncio.get_running_loop().create_future()
         self._doubters.add(ended)
         try:
-            if self._doubt_timer is None:
-                self._check_proof()
+            self._check_proof()
             await ended
         finally:
             self._doubters.discard(ended)

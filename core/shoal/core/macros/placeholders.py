@@ -24,7 +24,6 @@ A base without a time zone is a plain wall clock: everything but ``timestamp`` w
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -74,6 +73,7 @@ RENDER_CHARACTERS = 16 * 2**20
 """Characters that all texts of one task make: definitions that double each other reach any size."""
 
 _DEEPEST_DEFINITION = 50
+_SHORT = 256  # characters of a result that costs no characters
 _DATE_STEPS = 5  # of a date expression, and one more for every other character of it
 _SHOWN = 200  # characters of a date expression in an error
 _OPENING = re.compile(r"\$(?=[{\[])")
@@ -168,7 +168,7 @@ class Renderer:
     ) -> None:
         self._base, self._levels, self._secret = base, levels, secret
         self._budget = budget or Budget(RENDER_STEPS, RENDER_CHARACTERS)
-        self._spent: Counter[str] = Counter()  # steps, by the parameter whose value took them
+        self._spent: dict[str, int] = {}  # steps, by the parameter whose value took them
         self._done: dict[_Definition, tuple[str, frozenset[str]]] = {}
         self._open: list[_Definition] = []  # whose values are being rendered, outermost first
         self._used: frozenset[str] = frozenset()  # secrets in what is being rendered
@@ -203,6 +203,8 @@ class Renderer:
     def _join(
         self, nodes: tuple[Node, ...], replace: Callable[[TemplateParameter | Expression], str]
     ) -> str:
+        if len(nodes) == 1 and isinstance(only := nodes[0], str):
+            return only
         parts: list[str] = []
         length = 0
         for node in nodes:
@@ -211,14 +213,15 @@ class Renderer:
             if length > self._budget.characters:
                 break
             parts.append(part)
-        self._spend(0, length)
+        if length > _SHORT:  # steps bound how many short ones there are
+            self._spend(0, length)
         return "".join(parts)
 
     def _spend(self, steps: int, characters: int = 0) -> None:
         """Pay for work on the innermost open parameter, or on the text itself."""
         parameter = self._open[-1][0] if self._open else None
         if parameter is not None:
-            self._spent[parameter] += steps
+            self._spent[parameter] = self._spent.get(parameter, 0) + steps
         try:
             self._budget.spend(steps, characters)
         except OverBudget as error:

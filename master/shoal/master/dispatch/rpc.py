@@ -175,6 +175,8 @@ class MasterRpc(MasterServiceServicer):
                 isinstance(error, SecretUnreadable) and error.permanent
             )
             return await self._fail_unrenderable(worker, ref, run, str(error), permanent=permanent)
+        except MemoryError:  # of this process, not of the task: later, or from another master
+            return _refused(ref, pb.Refusal.RETRY, "the master is out of memory")
         except Exception as error:
             # An error of this task must not keep the others of the call from their payloads.
             log.exception("payload not made", run=run.id, task=attempt.task)

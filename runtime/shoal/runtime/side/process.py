@@ -34,7 +34,7 @@ from shoal.core.errors import ShoalError
 CPU_S = 1.0
 MEMORY_MB = 768
 WAIT_S = 10.0
-LONGEST_S = 30.0
+LONGEST_S = 120.0
 MOST_PROCESSES = 2
 _IDLE_S = 60.0
 _READY = b"\n"

@@ -48,7 +48,9 @@ async def test_caller_with_too_many_streams_gets_no_other_and_everybody_else_doe
         for _ in range(STREAMS):
             reader = await first.enter_async_context(stream(ada, f"{PREFIX}/events"))
             assert (await reader.next(comments=True)) is not None
-        refused = await ada.get(f"{PREFIX}/events")
+        async with ada.stream("GET", f"{PREFIX}/events") as refused:
+            assert refused.status_code == 429  # a stream would be read without end
+            await refused.aread()
         problem_of(refused, 429, "too-many-requests")
         assert int(refused.headers["Retry-After"]) >= 1
         assert "ada has 2 event streams open" in refused.json()["detail"]

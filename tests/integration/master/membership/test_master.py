@@ -7,6 +7,7 @@ import pytest
 
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.states import TaskState, WorkflowState
+from shoal.master.dispatch.payloads import PayloadMaker
 from shoal.proto import shoal_pb2 as pb
 from tests.integration.coordination.conftest import connect
 from tests.integration.master.conftest import DIAMOND, Bench
@@ -208,6 +209,28 @@ async def test_unrenderable_task_fails_with_the_reason(bench: Bench) -> None:
     (task,) = await bench.tasks(instance.id)
     assert task.reason is not None
     assert "nonsense" in task.reason
+
+
+async def test_task_does_not_fail_because_its_master_is_out_of_memory(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = 0
+    make = PayloadMaker.make
+
+    async def without_memory(self: PayloadMaker, *given: Any) -> pb.Payload:
+        nonlocal refused
+        refused += 1
+        if refused < 3:
+            raise MemoryError
+        return await make(self, *given)
+
+    monkeypatch.setattr(PayloadMaker, "make", without_memory)
+    workflow = await bench.publish({"a": {}})
+    async with bench.master():
+        instance = await bench.start(workflow)
+        async with (await bench.worker("w1")).working():
+            assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+    assert refused == 3
 
 
 async def test_queue_is_rebuilt_after_zookeeper_forgot_it(bench: Bench) -> None:

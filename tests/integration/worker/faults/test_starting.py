@@ -1,15 +1,19 @@
 """Out of descriptors or processes: nothing fails for it, nothing leaks, and it heals by itself."""
 
 import asyncio
+import errno
 import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shoal.runtime.settings import ClusterSettings
+from shoal.worker.execution import runner
+from shoal.worker.execution.context import prepare
 from shoal.worker.processes.launcher import Launched, Launcher, NoRoomToStart
 from shoal.worker.processes.program import ProcessOutcome
 from shoal.worker.supervisor.shim.descriptors import RESERVE
@@ -138,6 +142,32 @@ async def test_worker_without_descriptors_hands_tasks_back_and_recovers(
         for number in numbers:
             assert (await master.table.ended(number)).state == "SUCCEEDED"
     assert ledger.read_text() == slots * "x\n"  # each has run once
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("can't start new thread"), OSError(errno.ENOMEM, "full")]
+)
+async def test_worker_without_memory_hands_a_task_back_and_runs_it_later(
+    master: FakeMaster,
+    cluster: ClusterSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    refused = 0
+
+    def without_memory(*given: Any) -> Any:
+        nonlocal refused
+        refused += 1
+        if refused < 3:
+            raise error
+        return prepare(*given)
+
+    monkeypatch.setattr(runner, "prepare", without_memory)
+    async with InProcessWorker(cluster):
+        await the_worker(master.session)
+        [number] = await master.submit_many(1, "SHELL", {"script": "exit 0"})
+        assert (await master.table.ended(number)).state == "SUCCEEDED"
+    assert refused == 3
 
 
 async def paused(master: FakeMaster, *, wanted: bool = True) -> str | None:

@@ -52,6 +52,7 @@ _IDENTITIES = f"{_TESTS}/test_identities.py::"
 _BOTH = "tests/integration/sql/access/test_access.py::"
 _LOGIN = f"{_TESTS}/test_login.py::"
 _COMMAND_ROUTES = Place("shoal.api.routes.commands")
+_EXCHANGE = Place("shoal.client.rest.operations.exchange")
 _CONNECTIONS = Place("shoal.api.web.connections")
 _SSE = Place("shoal.api.web.sse")
 _TEST_CONNECTIONS = "tests/unit/api/test_connections.py::"
@@ -59,6 +60,12 @@ _TEST_CALLER_LIMITS = "tests/integration/api/web/test_caller_limits.py::"
 _TEST_PACING = "tests/unit/api/test_pacing.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "an API that is starting counts as gone",
+        _EXCHANGE["steps"].never("not self._reached and starting_s"),
+        "tests/unit/client/sdk/test_exchange.py::"
+        "test_api_that_is_starting_is_waited_for_whatever_is_asked",
+    ),
     Promise.PROGRESS.broken_if(
         "half a request has no deadline",
         _CONNECTIONS["_await_head"].replace("self.loop.time() + HEAD_S", "inf"),

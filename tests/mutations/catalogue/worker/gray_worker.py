@@ -8,6 +8,8 @@ _FETCHING = Place("shoal.worker.intake.fetches")
 _ASSEMBLY = Place("shoal.worker.assembly")
 _REACHABILITY = Place("shoal.worker.intake.reachability")
 _SWEEP = Place("shoal.master.services.sweeper")
+_RPC = Place("shoal.master.dispatch.rpc")
+_RUNNER = Place("shoal.worker.execution.runner")
 _LAUNCHER = Place("shoal.worker.supervisor.launcher")
 _CHILD = Place("shoal.worker.supervisor.shim.child")
 _DESCRIPTORS = Place("shoal.worker.supervisor.shim.descriptors")
@@ -52,6 +54,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         "tasks fail where there is no room for a process",
         _LAUNCHER["_launch"].never("error.errno in NO_ROOM"),
         f"{_STARTING}::test_worker_without_descriptors_hands_tasks_back_and_recovers",
+    ),
+    Promise.PROGRESS.broken_if(
+        "tasks fail where their master has no memory",
+        _RPC["_grant"].replace("MemoryError", "BufferError"),
+        "tests/integration/master/membership/test_master.py::"
+        "test_task_does_not_fail_because_its_master_is_out_of_memory",
+    ),
+    Promise.PROGRESS.broken_if(
+        "tasks fail where the worker has no memory to prepare them",
+        _RUNNER["_needing_room"].replace("MemoryError", "BufferError"),
+        f"{_STARTING}::test_worker_without_memory_hands_a_task_back_and_runs_it_later",
     ),
     Promise.PROGRESS.broken_if(
         "tasks fail where their shim has no descriptor",

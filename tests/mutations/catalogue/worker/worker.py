@@ -52,6 +52,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         _FORK_SERVER["_become_role"].drop("proctree.prctl(...)"),
         f"{_TEST_FORK_SERVER}::test_nothing_outlives_the_supervisor",
     ),
+    Promise.PROGRESS.broken_if(
+        "a signal for a role of a local cluster is lost in its first moment",
+        _FORK_SERVER["_fork"].drop("signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)"),
+        f"{_TEST_FORK_SERVER}::test_a_signal_right_after_the_fork_is_not_lost",
+    ),
     Promise.NOTHING_LOST.broken_if(
         "a signal to all processes of a local cluster kills its roles at once",
         _FORK_SERVER["main"].drop("for number in _IGNORED:\n    ..."),

@@ -221,9 +221,10 @@ class Runner:
         with _needing_room(attempt, "make its folder"):
             prepared = await self._prepare(payload, work_dir)
         if lines := list(_notes(prepared)):
-            await asyncio.to_thread(
-                append_line, self._facilities.log_path(payload), "\n".join(lines)
-            )
+            with _needing_room(attempt, "begin its log"):
+                await asyncio.to_thread(
+                    append_line, self._facilities.log_path(payload), "\n".join(lines)
+                )
         if payload.resources:
             with _needing_room(attempt, "stage its resources"):
                 await self._stage(payload, work_dir)
@@ -390,9 +391,15 @@ def _notes(prepared: Prepared) -> Iterator[str]:
 
 @contextmanager
 def _needing_room(attempt: HeldAttempt, doing: str) -> Iterator[None]:
-    """Raise NoRoomToStart where the machine has no descriptor, process or memory left."""
+    """Raise NoRoomToStart where the machine has no descriptor, process, thread or memory left."""
     try:
         yield
+    except MemoryError as error:
+        raise NoRoomToStart(str(attempt.id), f"cannot {doing}: out of memory") from error
+    except RuntimeError as error:  # Python has no error of its own for threads
+        if "can't start new thread" not in str(error):
+            raise
+        raise NoRoomToStart(str(attempt.id), f"cannot {doing}: {error}") from error
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise

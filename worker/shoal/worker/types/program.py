@@ -1,5 +1,6 @@
 """What the task types have in common: programs as texts and as resources, and arguments."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -86,7 +87,9 @@ def program(folder: Path, name: str, text: str | None, file: str | None) -> Path
 def beginning(path: Path) -> str:
     """Return the first part of a program, whatever it holds. Blocks. Raises OSError."""
     with path.open("rb") as file:
-        return file.read(LARGEST_TEXT).decode("utf-8", "replace")
+        # A read of at most so many bytes takes memory for all of them at once.
+        size = os.fstat(file.fileno()).st_size
+        return file.read(min(size, LARGEST_TEXT)).decode("utf-8", "replace")
 
 
 def program_text(folder: Path, text: str | None, file: str | None) -> str:

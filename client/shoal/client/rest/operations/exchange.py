@@ -3,6 +3,7 @@
 ``Exchange.steps`` says what to do next; who has a connection does it, at once or asynchronously.
 """
 
+import logging
 import random
 import ssl
 from collections.abc import Generator, Mapping, Sequence
@@ -16,9 +17,13 @@ from shoal.client.errors import TRANSIENT, ApiProblem, ApiUnreachable, FieldProb
 from shoal.client.libraries import httpx
 from shoal.runtime.folder_identity import FolderIdentity
 
+log = logging.getLogger("shoal.client")
+
 TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 5.0
 RETRY_PAUSES_S = (0.1, 0.3, 1.0)
+# Before each attempt to reach an API that is being started; together about a minute.
+START_PAUSES_S = (0.2, 0.3, 0.5, 1.0, *(2.0,) * 29)
 LONGEST_RETRY_AFTER_S = 10.0  # after it, an error says more than a wait
 HEARTBEAT_S = 15.0  # a stream is never quiet for longer, so twice that means it is dead
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -41,6 +46,8 @@ class ApiAddress:
     the API's own words do. ``ca`` is a PEM file of the only authorities that are trusted.
     ``folder`` is the data folder that the API has to have; an API with another one refuses. None:
     any. ``retry_pauses_s``: before each repetition of a request that may be repeated.
+    ``start_pauses_s``: before each attempt to reach an API that never answered so far, for one that
+    is known to be starting.
     """
 
     url: str
@@ -50,6 +57,7 @@ class ApiAddress:
     folder: Path | None = None
     timeout_s: float = TIMEOUT_S
     retry_pauses_s: Sequence[float] = RETRY_PAUSES_S
+    start_pauses_s: Sequence[float] = ()
 
 
 class ApiExchange:
@@ -57,7 +65,7 @@ class ApiExchange:
 
     def __init__(self, address: ApiAddress) -> None:
         self.address, self.url = address, address.url.rstrip("/")
-        self._reached = False
+        self._reached = self._said = False
 
     def options(self, headers: Mapping[str, str]) -> dict[str, Any]:
         """Return what an HTTP client for this API is made with."""
@@ -88,10 +96,11 @@ class ApiExchange:
         What the API has refused for now (429) is sent again after the time that it names, since it
         has done nothing. Raises ApiProblem, ApiUnreachable.
         """
-        pauses_s = self.address.retry_pauses_s if may_repeat else ()
+        pauses_s = [*(self.address.retry_pauses_s if may_repeat else ()), None]
+        starting_s = list(self.address.start_pauses_s)
         jitter = random.uniform(0.8, 1.2)
         refusals = len(self.address.retry_pauses_s)
-        for pause_s in (*pauses_s, None):
+        while pauses_s:
             try:
                 response = yield None
                 while refusals and (after_s := _retry_after_s(response)) is not None:
@@ -99,14 +108,21 @@ class ApiExchange:
                     yield after_s * max(1.0, jitter)
                     response = yield None
             except httpx.ConnectError as error:
+                if not self._reached and starting_s:  # nothing was sent, so nothing is repeated
+                    self._say_that_it_starts()
+                    yield starting_s.pop(0) * jitter
+                    continue
                 # No server is there. One that was there a moment ago may come back.
+                pause_s = pauses_s.pop(0)
                 if pause_s is None or not self._reached:
                     raise self.unreachable(error) from error
             except httpx.TransportError as error:
+                pause_s = pauses_s.pop(0)
                 if pause_s is None:
                     raise self.unreachable(error) from error
             else:
                 self._reached = True
+                pause_s = pauses_s.pop(0)
                 if response.is_success or _is_health_report(path, response):
                     return response
                 if pause_s is None or response.status_code not in TRANSIENT:
@@ -114,6 +130,13 @@ class ApiExchange:
             assert pause_s is not None, "the last round returns or raises"
             yield pause_s * jitter
         raise AssertionError("the last round returns or raises")
+
+    def _say_that_it_starts(self) -> None:
+        """Warn once. Without a handler of the caller's, Python writes warnings to stderr."""
+        if not self._said:
+            self._said = True
+            longest_s = sum(self.address.start_pauses_s)
+            log.warning("the API at %s is starting; waiting for up to %.0f s", self.url, longest_s)
 
     def json_of(self, response: httpx.Response) -> Any:
         """Return the JSON of an answer. Raises ApiProblem if it is none."""
