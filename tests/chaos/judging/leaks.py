@@ -75,7 +75,7 @@ def _command_line(pid: int) -> str:
 
 
 def entries(zookeeper: str, patience_s: float = PATIENCE_S) -> list[Offence]:
-    """Return an offence for each queue entry and claim of ZooKeeper that is still there after ``patience_s``."""
+    """Return an offence for each queue entry and claim that is left after ``patience_s``."""
     client = KazooClient(hosts=zookeeper)
     client.start(timeout=_CONNECT_S)
     try:
