@@ -14,7 +14,6 @@ from tests.chaos.judging import (
     graphs,
     handing_over,
     leaks,
-    leftovers,
     logs,
     programs,
     runs,
@@ -64,7 +63,7 @@ def check(
     if marker is not None:
         offences += leaks.survivors(marker, ledger_rows)
     if zookeeper is not None:
-        offences += leftovers.judge(zookeeper)
+        offences += leaks.entries(zookeeper)
     if told is not None:
         offences += alerts.judge(database_url, told)
     samples: dict[str, Sequence[float]] = {

@@ -1,8 +1,12 @@
-"""Finds processes of the workload that are alive although every instance has ended."""
+"""Finds what is left although every instance has ended: processes, queue entries, claims."""
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from tests.chaos.judging.verdict import Kind as Crime
 from tests.chaos.judging.verdict import Offence
@@ -10,6 +14,11 @@ from tests.chaos.workload.dags import MARKER_VARIABLE
 from tests.chaos.workload.ledger import Kind, Row
 from tests.chaos.workload.task import start_ticks
 
+PATIENCE_S = 60.0  # claims go when the last results are committed, stale entries with a sweep
+_CONNECT_S = 30.0
+_LOOK_S = 0.5
+# A queue entry is /queue/<group>/<bucket>/<bucket>/<entry>, a claim /claims/<bucket>/<claim>.
+_TREES = (("/queue", 4, "queue entry"), ("/claims", 2, "claim"))
 _TASK = b"SHOAL_TASK="
 _INSTANCE = b"SHOAL_WORKFLOW_INSTANCE_ID="
 
@@ -63,3 +72,36 @@ def _command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
     except OSError:
         return "(it has ended meanwhile)"
+
+
+def entries(zookeeper: str, patience_s: float = PATIENCE_S) -> list[Offence]:
+    """Return an offence for each queue entry and claim that is left after ``patience_s``."""
+    client = KazooClient(hosts=zookeeper)
+    client.start(timeout=_CONNECT_S)
+    try:
+        deadline = time.monotonic() + patience_s
+        while (left := list(_left(client))) and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+        return left
+    finally:
+        client.stop()
+        client.close()
+
+
+def _left(client: KazooClient) -> Iterator[Offence]:
+    for root, depth, what in _TREES:
+        for path in _below(client, root, depth):
+            yield Offence(Crime.LEAKED, what, f"{path} is left although every instance has ended")
+
+
+def _below(client: KazooClient, path: str, depth: int) -> Iterator[str]:
+    """Yield the paths exactly ``depth`` levels below ``path``."""
+    if depth == 0:
+        yield path
+        return
+    try:
+        names = sorted(client.get_children(path))
+    except NoNodeError:  # a bucket that has just been removed
+        return
+    for name in names:
+        yield from _below(client, f"{path}/{name}", depth - 1)

@@ -3,14 +3,14 @@
 import asyncio
 
 from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
-from tests.chaos.judging import leftovers
+from tests.chaos.judging import leaks
 from tests.chaos.judging.verdict import Kind, Offence
 
 GROUP = "default"
 
 
 async def left(zk_chroot: str) -> list[Offence]:
-    return await asyncio.to_thread(leftovers.judge, zk_chroot, 0.0)
+    return await asyncio.to_thread(leaks.entries, zk_chroot, 0.0)
 
 
 async def test_entries_and_claims_that_are_left_are_found(zk_chroot: str) -> None:

@@ -31,6 +31,7 @@ class ItemKind(StrEnum):
     SCHEDULE = "schedule"  # it does not fire; its fire times count as missed later
     BACKFILL = "backfill"  # it starts nothing more
     GROUP = "concurrency group"  # its slots are not given
+    PURGE = "purge"  # its partitions are not purged on this request
     # of alert servers
     EVENT = "event"  # it makes no alert and ends none
     MESSAGE = "message"  # it was sent as plain text, or has failed

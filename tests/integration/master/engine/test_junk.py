@@ -22,6 +22,7 @@ from shoal.core.definition.environments import EnvironmentSpec
 from shoal.core.runs.commands import CommandState, CommandType, NewCommand
 from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.core.runs.records import Instance
+from shoal.core.runs.retention import NewPurge
 from shoal.core.runs.states import WorkflowState
 from shoal.proto import shoal_pb2 as pb
 from shoal.sql.errors import SqlError
@@ -398,3 +399,34 @@ async def _lists(bench: Bench) -> None:
         await uow.environments.list()
         for one in found:
             await uow.tasks.of_instance(one.id)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        (tables.purge, "created_at", 2**62),
+        (tables.purge, "project", "x"),
+        (tables.purge_part, "instances", 2**62),
+    ],
+)
+async def test_purge_that_cannot_be_read_holds_up_no_other(
+    bench: Bench, table: Table, column: str, value: object
+) -> None:
+    now = datetime.now(UTC)
+    async with bench.database.unit_of_work() as uow:
+        await uow.partitions.ensure(PARTITIONS)
+        bad = await uow.purges.add(NewPurge(before=now, requested_by="ada"), PARTITIONS, now)
+        good = await uow.purges.add(NewPurge(before=now, requested_by="ada"), PARTITIONS, now)
+        await uow.commit()
+    key = "id" if table is tables.purge else "purge_id"
+    try:
+        await junk(bench, table, column, value, **{key: bad.id})
+    except SqlError:
+        pytest.skip("this database does not take the value")
+    async with bench.master(), asyncio.timeout(DEADLINE_S):
+        while good.finished_at is None:
+            await asyncio.sleep(0.05)
+            async with bench.database.unit_of_work(read_only=True) as uow:
+                good = await uow.purges.get(good.id)
+        if column == "created_at":
+            await quarantined(bench, ItemKind.PURGE, bad.id)

@@ -44,8 +44,13 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a task that is dispatched eagerly overtakes what waits",
-        _MASTER["taken_by"].drop("eager.precedes((run.priority, run.id, priority, own), lane)"),
+        _MASTER["precedes"].always("place < self.before"),
         f"{_OF_MASTER}::test_nothing_overtakes_what_waits_in_the_queue",
+    ),
+    Promise.PROGRESS.broken_if(
+        "eager dispatch goes on with one project while it is the turn of another one",
+        _MASTER["precedes"].never("self.lane is not None and lane != self.lane"),
+        f"{_OF_MASTER}::test_it_is_the_turn_of_another_project_that_waits",
     ),
     Promise.ROOM.broken_if(
         "more is dispatched eagerly than there is room for",

@@ -13,6 +13,7 @@ _CORE_UNTRUSTED = Place("shoal.core.untrusted")
 _TIMING_LOGICAL_TIME = Place("shoal.core.timing.logical_time")
 _ALERTS_CONDITIONS = Place("shoal.core.alerts.conditions")
 _WALLCLOCK = Place("shoal.core.timing.wallclock")
+_PURGES = Place("shoal.master.services.upkeep.purges")
 _DECIDE_LOGIC = Place("shoal.core.decide.logic")
 _MASTER_QUARANTINE = Place("shoal.master.engine.quarantine")
 _HEALTH = Place("shoal.api.routes.health")
@@ -119,6 +120,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         _DECIDE_LOGIC["start"].drop("_check_question(draft, task)"),
         "tests/integration/master/engine/test_uncomputable.py::"
         "test_dates_outside_the_calendar_fail_the_task[UTC-1-sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a purge that cannot be read stops all others",
+        _PURGES["_serve_alone"].always("is_outage(error) or isinstance(error, PartitionNotOwned)"),
+        "tests/integration/master/engine/test_junk.py::"
+        "test_purge_that_cannot_be_read_holds_up_no_other"
+        "[sqlite-table0-created_at-4611686018427387904]",
     ),
     Promise.PROGRESS.broken_if(
         "skipped items do not degrade the health",

@@ -233,7 +233,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "what is granted starts in the order of arrival",
-        _PREFETCH["WaitingLines.pop"].replace("heappop(lanes[lane])", "lanes[lane].pop()"),
+        _PREFETCH["pop"].replace("heappop(lanes[lane])", "lanes[lane].pop(0)"),
         f"{_LINE}::test_slots_are_given_in_the_order_of_the_queue_and_never_too_many",
     ),
     Promise.PROGRESS.broken_if(

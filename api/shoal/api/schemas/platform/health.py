@@ -70,8 +70,8 @@ class QuarantinedOut(BaseModel):
 
     consumer: str = Field(description="masters, alerts.")
     kind: str = Field(
-        description="Of masters: instance, command, schedule, backfill, concurrency group; of "
-        "alert servers: event, message, alert, workflow, condition, cluster."
+        description="Of masters: instance, command, schedule, backfill, concurrency group, purge; "
+        "of alert servers: event, message, alert, workflow, condition, cluster."
     )
     item: str = Field(description="Its id, or its name.")
     project: str | None

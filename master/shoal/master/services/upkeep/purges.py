@@ -14,7 +14,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +21,7 @@ import structlog
 from apscheduler.triggers.combining import OrTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.retention import Hours, NewPurge, Purge, Retention, RetentionLimits
 from shoal.core.timing.cron.trigger import ShoalCronTrigger, is_due
 from shoal.master.engine.listeners import Listener
@@ -30,6 +30,7 @@ from shoal.master.services.service import MasterContext
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
+from shoal.sql.isolation import is_outage
 from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.expired_rows import (
     CommandTies,
@@ -236,11 +237,26 @@ class Purger(Listener):
             self._rounds = {one: n for one, n in self._rounds.items() if one in unfinished}
             try:
                 for purge_id, partitions in unfinished.items():
-                    with suppress(NotFound):  # purged itself meanwhile
-                        await self._serve(purge_id, {p: epochs[p] for p in partitions})
+                    await self._serve_alone(purge_id, {p: epochs[p] for p in partitions})
             finally:
                 if unfinished:  # what was fenced, or waits for rows of other owners, comes again
                     self._look_in(self._look_again_s)
+
+    async def _serve_alone(self, purge_id: int, epochs: Mapping[int, int]) -> None:
+        """Carry out a request; one that cannot be is quarantined, and holds up no other."""
+        quarantine = self._engine.quarantine
+        if quarantine.holds(ItemKind.PURGE, purge_id):
+            return
+        try:
+            await self._serve(purge_id, epochs)
+        except NotFound:  # purged itself meanwhile
+            pass
+        except Exception as error:
+            if is_outage(error) or isinstance(error, PartitionNotOwned):
+                raise
+            quarantine.put(ItemKind.PURGE, purge_id, min(epochs), error)
+            return
+        quarantine.passed(ItemKind.PURGE, purge_id)
 
     async def _serve(self, purge_id: int, epochs: Mapping[int, int]) -> None:
         async with self._database.unit_of_work(read_only=True) as uow:

@@ -8,9 +8,11 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Float,
     Row,
     Select,
     case,
+    cast,
     delete,
     func,
     insert,
@@ -169,7 +171,8 @@ class Purges:
 
 def _purges() -> Select[Any]:
     names = list(vars(Counts()))
-    sums: list[ColumnElement[Any]] = [func.sum(_p[name]).label(name) for name in names]
+    # As floats: SQLite's sum of integers fails beyond 64 bits, and with it the whole list.
+    sums: list[ColumnElement[Any]] = [func.sum(cast(_p[name], Float)).label(name) for name in names]
     return (
         select(
             purge,
@@ -178,7 +181,7 @@ def _purges() -> Select[Any]:
             func.count(_p.finished_at).label("parts_done"),
             func.min(_p.oldest).label("oldest"),
             func.max(_p.finished_at).label("finished_at"),
-            func.sum(_p.held).label("held"),
+            func.sum(cast(_p.held, Float)).label("held"),
         )
         .join_from(purge, purge_part)
         .group_by(purge.c.id)

@@ -971,6 +971,7 @@ ItemKind: TypeAlias = Literal[
     "schedule",
     "backfill",
     "concurrency group",
+    "purge",
     "event",
     "message",
     "alert",
