@@ -15,6 +15,7 @@ OTHERS = {
     "integration/chaos/test_hosts.py": 2,
     "integration/coordination/session/test_server.py": 1,
     "integration/insight/test_export.py": 1,
+    "integration/master/engine/test_junk.py": 1,
     "integration/sql/access/test_audit.py": 1,
     "integration/worker/faults/test_restarts.py": 1,
     "integration/worker/supervisor/groups.py": 1,
