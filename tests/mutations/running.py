@@ -16,6 +16,7 @@ from tests.mutations.verdict import Outcome, Verdict
 from tests.support import waiting
 
 BASELINE_LIMIT_S = 900.0
+_SLOWER = 10.0  # times as long as without a mutation may its tests take
 TAIL = 3000  # characters of pytest's output that are shown when it went wrong
 
 
@@ -119,12 +120,17 @@ async def run_all(
     def deadline_s(mutation: Mutation) -> float:
         return max(patience[killer].deadline_s for killer in mutation.killers)
 
+    def limit_s(mutation: Mutation) -> float:
+        # A busy machine makes tests slow, and that is no hang.
+        took_s = sum(patience[killer].took_s for killer in mutation.killers)
+        return max(mutation.limit_s, _SLOWER * took_s)
+
     async def one(number: int, mutation: Mutation) -> Result:
         killers = sorted(mutation.killers, key=lambda killer: patience[killer].took_s)
         async with free, _lane(base, lanes / str(number)) as lane:
             mutation.apply(lane)
             began = time.monotonic()
-            run = await _pytest(lane, "mutated", killers, mutation.limit_s, deadline_s(mutation))
+            run = await _pytest(lane, "mutated", killers, limit_s(mutation), deadline_s(mutation))
             judged, why = verdict.judge(run.status, run.outcomes)
             took_s = time.monotonic() - began
         result = Result(mutation, judged, why, took_s, run.output)

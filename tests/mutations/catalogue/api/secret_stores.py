@@ -65,7 +65,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "an answer that drips in has no limit",
-        _VAULT["_ask"].replace("time.monotonic() > until", "not until"),
+        _VAULT["_ask"].replace("self._clock() > until", "not until"),
         f"{_CONTRACT}::test_threads_end_with_the_time_of_a_look",
     ),
     Promise.PROGRESS.broken_if(

@@ -134,7 +134,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "the cluster is fine while commands stay pending",
-        _ROUTES_HEALTH["_look"].drop("commands.ok"),
+        _ROUTES_HEALTH["_look"].drop("(HealthCode.COMMANDS, commands)"),
         f"{_HEALTH}::test_commands_that_stay_pending_degrade_the_cluster",
     ),
     Promise.PROGRESS.broken_if(

@@ -37,7 +37,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SELF_FENCE.broken_if(
         "ownership ends only when the session is known to be lost",
-        _SESSION["unproven"].replace("self.proven_until - boottime()", "3600.0"),
+        _SESSION["_check_proof"].replace("self.proven_until - boottime()", "3600.0"),
         f"{_TEST_SESSION}::test_proof_stops_when_the_connection_is_cut",
     ),
     Promise.SELF_FENCE.broken_if(

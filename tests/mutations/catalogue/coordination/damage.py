@@ -130,7 +130,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "the cluster is fine without owners",
-        _HEALTH["_look"].drop("partitions.ok"),
+        _HEALTH["_look"].drop("(HealthCode.PARTITIONS, partitions)"),
         "tests/integration/api/cluster/test_standstill.py::"
         "test_partitions_without_an_owner_for_long_degrade_the_cluster",
     ),

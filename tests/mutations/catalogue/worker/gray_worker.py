@@ -82,7 +82,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.SELF_FENCE.broken_if(
         "the session's proof lasts through a suspension",
-        _SESSION["unproven"].replace("min(...)", "left_s"),
+        _SESSION["_check_proof"].replace("min(...)", "left_s"),
         "tests/integration/coordination/session/test_session_proof.py::"
         "test_suspended_machine_proves_nothing_when_it_goes_on",
     ),
