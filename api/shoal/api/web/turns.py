@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from shoal.api.web.errors import TooManyRequests
 
 MOST_AT_ONCE = 2  # of all callers
-MOST_WAITING = 4  # of one caller
+MOST_WAITING = 16  # of one caller: a page of the web UI asks for several results at once
 WAIT_S = 10.0
 RETRY_AFTER_S = 2.0
 
