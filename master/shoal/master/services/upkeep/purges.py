@@ -354,9 +354,9 @@ class Purger(Listener):
         if not expired:
             return []
         if kind != "instances":
-            going = _exported(job, kind, expired)
             if kind == "commands" and job.is_rehearsal:
-                going = await self._untied(uow, job, going)
+                expired = await self._untied(uow, job, expired)
+            going = _exported(job, kind, expired)
             return [going[i : i + self._batch] for i in range(0, len(going), self._batch)]
         going = _exported(job, kind, await self._unneeded(uow, job, expired))
         going = await self._without_what_they_belong_to(uow, job, going)
