@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from shoal.core.decide import decide
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.events import (
     StopRequested,
@@ -20,7 +21,6 @@ from shoal.core.runs.run import Action, Decision, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.dispatch.side_thread import Patience
-from shoal.master.engine import engine as engine_module
 from shoal.master.engine.engine import Engine
 from shoal.master.errors import NotStored, Quarantined
 from shoal.master.services.commands.scanner import Scanner
@@ -114,7 +114,7 @@ async def test_shortage_of_a_master_quarantines_no_run(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     runs = await harness.runs(2)
-    decide, times = engine_module.decide, 0
+    times = 0
 
     def without_room(run: Run, *given: Any) -> Decision:
         nonlocal times
@@ -124,7 +124,7 @@ async def test_shortage_of_a_master_quarantines_no_run(
         return decide(run, *given)
 
     await harness.engine.take({0: 1}, "m")
-    monkeypatch.setattr(engine_module, "decide", without_room)
+    monkeypatch.setattr("shoal.master.engine.engine.decide", without_room)
     async with harness.working():
         stops = [harness.engine.submit(0, run.id, StopRequested(utc_now())) for run in runs]
         first, second = await asyncio.gather(*stops, return_exceptions=True)
