@@ -107,9 +107,10 @@ coverage: .venv/dev  ## run all tests and show the lines that none of them reach
 FAULTS ?=
 chaos: .venv/dev  ## run the fault suite on a real cluster, then the mutations; FAULTS=1000, SEED=4711
 	sh tests/provision.sh
-	FAULTS=$(FAULTS) SEED=$(SEED) DATABASE=$(DATABASE) $(BIN)/python -m tests.chaos
-	@# And would the tests notice if one of the safety checks were gone?
-	$(BIN)/python -m tests.mutations
+	@# Status 4: nothing was wrong, but not every fault could be tried. And would the tests notice if
+	@# one of the safety checks were gone?
+	FAULTS=$(FAULTS) SEED=$(SEED) DATABASE=$(DATABASE) $(BIN)/python -m tests.chaos; status=$$?; \
+	test $$status = 0 -o $$status = 4 || exit $$status; $(BIN)/python -m tests.mutations && exit $$status
 
 check-ui: .venv/node  ## check the web UI (lint, types, tests) and build it
 	$(BIN)/python ui/build.py --check
@@ -120,7 +121,7 @@ check: .venv/dev  ## check format, lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-mutations: .venv/dev  ## take out each safety check in turn; some test must notice (some minutes)
+mutations: .venv/dev  ## take out each safety check in turn; some test must notice (hours)
 	sh tests/provision.sh || test -z "$$CI"
 	$(BIN)/python -m tests.mutations
 

@@ -63,7 +63,10 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
         " (default: build/chaos-SEED)",
     )
     parser.add_argument("--list", action="store_true", help="name all faults and exit")
-    return parser.parse_args(given)
+    parsed = parser.parse_args(given)
+    if parsed.database not in DATABASES:  # a default from the environment is not checked
+        parser.error(f"invalid database {parsed.database!r}: use {' or '.join(DATABASES)}")
+    return parsed
 
 
 def tell(text: str) -> None:

@@ -43,7 +43,7 @@ async def migrate_when_there(database: Database) -> None:
             if not waits:
                 log.warning(
                     "waiting for the database; this process goes on as soon as it answers: start "
-                    "it, or check the setting `database`",
+                    "it, or check the setting `database_url`",
                     database=database.address,
                     error=str(error),
                 )

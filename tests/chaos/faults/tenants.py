@@ -21,7 +21,7 @@ _NEWEST = "SELECT coalesce(max(id), 0) FROM workflow_instance"
 
 
 class Flood(Fault):
-    """Hundreds of starts at once by one project: runs of the others must end meanwhile."""
+    """Hundreds of starts by one project: runs of the others must end meanwhile."""
 
     name = "flood-of-one-project"
     alone = True  # what waits behind the flood would be taken for an effect of another fault

@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from shoal.sql import Database
-from tests.support.database.postgresql import PostgresqlServer
+from tests.support.database.postgresql import PostgresqlServer, has_server
 from tests.support.database.turns import Turn, current_turn
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of the other run."""
-    if (turn := current_turn()) is None:
-        return
+    if (turn := current_turn()) is None or not (turn is Turn.SECOND or has_server()):
+        return  # without PostgreSQL, both turns run on SQLite
     is_second = turn is Turn.SECOND
     dropped = [item for item in items if _is_on_sqlite(item) != is_second]
     items[:] = [item for item in items if _is_on_sqlite(item) == is_second]

@@ -94,6 +94,17 @@ def postgresql_url(postgresql_server: PostgresqlServer) -> Iterator[str]:
     postgresql_server.drop(name)
 
 
+def has_server() -> bool:
+    """Return whether there is a server to use, or programs to start one."""
+    if os.environ.get(URL_VARIABLE):
+        return True
+    try:
+        find_binaries()
+    except PostgresqlMissing:
+        return False
+    return True
+
+
 @contextmanager
 def _given_server() -> Iterator[PostgresqlServer]:
     if given := os.environ.get(URL_VARIABLE):

@@ -95,12 +95,16 @@ class EntryWindow:
         self.is_complete = is_complete
         self._lines, self._unread = dict(found), frozenset(unread)
         self._reads_to = max((priority for priority, _ in found), default=None)
-        for line in self._lines.values():
-            line.entries = [
-                entry
-                for entry in line.entries
-                if entry.task_instance_id not in blocked and entry.partition not in left_out
-            ]
+        # A task may stand in two places, of which one claim can take one: earlier versions put
+        # entries into buckets without a lane. The one in the lane of its project counts.
+        seen = set(blocked)
+        for key in sorted(self._lines, key=lambda key: (key[1] == 0, key)):
+            kept = []
+            for entry in self._lines[key].entries:
+                if entry.task_instance_id not in seen and entry.partition not in left_out:
+                    seen.add(entry.task_instance_id)
+                    kept.append(entry)
+            self._lines[key].entries = kept
         self._forget_ends()
 
     def reaches(self, entry: QueueEntry) -> bool:

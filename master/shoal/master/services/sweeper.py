@@ -3,8 +3,8 @@
 Four repairs, each harmless when not needed: attempts whose claim is gone without a result are
 lost, once their worker has nothing of them (revocation.py); queued attempts that stand neither in
 the queue nor in a claim are put into the queue; entries of attempts that are not queued (any
-more) are removed; runs that a failed store threw out of memory are read again. Runs every few
-seconds, and at once when a worker goes away.
+more), or not in that place, are removed; runs that a failed store threw out of memory are read
+again. Runs every few seconds, and at once when a worker goes away.
 
 Every sweep checks all claims. Of the queue it checks the attempts that are first in its order, for
 there claimers die, and the next part of the rest, up to some 10,000 attempts and as many entries:
@@ -18,6 +18,9 @@ is sent after the removal in the same session, and ZooKeeper keeps that order. S
 master become the owner, it did so after our session or our owner znode was gone; the znode
 belongs to the same session and is given up only after ``Engine.drop``, which waits for us. So
 its puts, too, come after the removal, or the removal is refused with the session.
+
+An entry of a queued attempt that stands in another place than the attempt's (earlier versions put
+entries into other buckets) is removed once an entry stands in the right place, or a claim.
 """
 
 from bisect import bisect_right
@@ -231,11 +234,24 @@ class Sweeper(PeriodicService):
             turn = LongTurn()
             stale: list[QueueEntry] = []
             for run_id, some in of_run.items():
-                stale += _not_queued(runs.get(run_id), some)
+                stale += await self._stale(runs.get(run_id), some)
                 await turn.pause()
             if stale:
                 log.info("removing stale entries from the queue", count=len(stale))
                 await self._queue.remove(stale)
+
+    async def _stale(self, run: Run | None, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+        """Return the stale ones of ``entries``, all of ``run``."""
+        places = _places(run, entries)
+        strays = [entry for entry in entries if places.get(entry.task_instance_id) != entry]
+        moved = [e for stray in strays if (e := places.get(stray.task_instance_id))]
+        if not moved:
+            return strays
+        # In this order, as in ``_find_missing``.
+        present = {entry.task_instance_id for entry in await self._queue.contains(moved)}
+        present |= await self._queue.claimed({e.task_instance_id for e in moved} - present)
+        only = {entry.task_instance_id for entry in moved} - present
+        return [entry for entry in strays if entry.task_instance_id not in only]
 
 
 def _in_states(run: Run, *states: TaskState) -> list[Attempt]:
@@ -243,9 +259,16 @@ def _in_states(run: Run, *states: TaskState) -> list[Attempt]:
     return [a for a in run.attempts.values() if a.state in states and a.id is not None]
 
 
-def _not_queued(run: Run | None, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
-    """Return those of ``entries``, all of ``run``, whose attempt is not queued."""
+def _places(run: Run | None, entries: Sequence[QueueEntry]) -> dict[int, QueueEntry]:
+    """Return, by task instance, where those of ``entries`` belong whose attempt is queued."""
     if run is None or not run.counts[TaskState.QUEUED]:
-        return list(entries)
-    queued = {attempt.id for attempt in _in_states(run, TaskState.QUEUED)}
-    return [entry for entry in entries if entry.task_instance_id not in queued]
+        return {}
+    tasks = {entry.task_instance_id for entry in entries}
+    queued = _in_states(run, TaskState.QUEUED)
+    return {a.id: queue_entry(run, a) for a in queued if a.id is not None and a.id in tasks}
+
+
+def _not_queued(run: Run | None, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+    """Return those of ``entries``, all of ``run``, whose attempt is not queued in that place."""
+    places = _places(run, entries)
+    return [entry for entry in entries if places.get(entry.task_instance_id) != entry]

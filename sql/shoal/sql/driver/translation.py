@@ -68,7 +68,7 @@ _NEXT_STEPS_BY_SQLSTATE: tuple[tuple[str, str], ...] = (
     (
         "25006",
         "the server is read-only; Shoal goes on when it accepts writes again. If that lasts, check "
-        "that the setting `database` names the primary, and the server's "
+        "that the setting `database_url` names the primary, and the server's "
         "default_transaction_read_only",
     ),
     ("53100", "the server's disk is full; free space on it, Shoal then goes on by itself"),

@@ -28,7 +28,7 @@ def settings() -> ApiSettings:
         queued_limit_s=3600,
         alerts_lag_limit_s=3600,
         purge_age_limit_s=3600,
-        loop_lag_limit_s=2,
+        loop_lag_limit_s=30,  # this process may stand still for some seconds
     )
 
 
@@ -109,9 +109,9 @@ async def test_skipped_items_degrade_the_cluster(api: Api) -> None:
 
 
 async def test_an_event_loop_that_stands_still_is_named(api: Api) -> None:
-    api.services.cluster.lag.note(time.monotonic(), 3.0)
+    api.services.cluster.lag.note(time.monotonic(), 40.0)
     found = (await _findings(api))["health.loop_lag"]
-    assert found["arguments"] == {"process": "this API process", "lag_s": 3.0}
+    assert found["arguments"] == {"process": "this API process", "lag_s": 40.0}
 
 
 async def test_a_blocked_loop_is_measured() -> None:
@@ -121,7 +121,7 @@ async def test_a_blocked_loop_is_measured() -> None:
     assert lag.level_s is None
     _block(1.3)
     await asyncio.sleep(0.05)
-    assert lag.level_s == 0.5
+    assert (lag.level_s or 0) >= 0.5
     measuring.cancel()
 
 

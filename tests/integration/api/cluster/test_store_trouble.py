@@ -12,14 +12,15 @@ from tests.integration.api.conftest import PREFIX, Api
 from tests.support.waiting import DEADLINE_S
 
 
-async def _until(api: Api, *, ok: bool) -> str:
+async def _until(api: Api, *, ok: bool, says: str = "") -> str:
     """Return what /health says of the database as soon as it is (not) well; as probes see it."""
     until_s = time.monotonic() + DEADLINE_S
     while True:
         ready = await api.client.get(f"{PREFIX}/health/ready")
         check = ready.json()["checks"]["database"]
-        if check["ok"] is ok or time.monotonic() > until_s:
+        if (check["ok"] is ok and says in check["detail"]) or time.monotonic() > until_s:
             assert check["ok"] is ok, check
+            assert says in check["detail"]
             assert ready.status_code == (200 if ok else 503)
             return str(check["detail"])
         await asyncio.sleep(0.2)
@@ -48,8 +49,7 @@ class TestReadOnly:
                 )
 
             switch("SET default_transaction_read_only = on")
-            said = await _until(api, ok=False)
-            assert "read-only" in said
+            said = await _until(api, ok=False, says="read-only")
             assert "names the primary" in said
             start = {"type": "START", "project": "p", "workflow": "daily"}
             refused = await api.client.post(f"{PREFIX}/commands", json=start)

@@ -117,3 +117,16 @@ async def test_lane_is_read_again_when_it_is_used_up_before_another_one(
         seen += [claim.entry for claim in claims]
     for end in range(20, 101, 20):
         assert abs(Counter(e.lane for e in seen[:end])[OTHER] - end / 2) <= 6, end
+
+
+async def test_tasks_that_stand_in_two_places_are_claimed_once(session: ZkSession) -> None:
+    """As an earlier version puts them, without a lane, and then its successor."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(30, lane=0))
+    await putter.put(backlog(30))
+    claims = await queue.claim("g", 4, "w")
+    assert [claim.entry for claim in claims] == backlog(4)
+    claims += await queue.claim("g", 26, "w")  # what is left of the others is in the way
+    assert sorted(claim.task_instance_id for claim in claims) == list(range(1, 31))
+    assert await queue.claim("g", 1, "w") == []

@@ -400,6 +400,7 @@ async def test_quarantined_run_holds_no_place(any_harness: Harness, overlap: str
         await harness.is_in(first, RUNNING)
         quarantined = [await harness.start(workflow)] if overlap == "queue" else []
         engine = masters[first.partition].engine
+        await eventually(lambda: first.id in engine.runs)  # adopted after the commit
         engine.quarantine_run(engine.runs[first.id], RuntimeError("beyond us"))
         await eventually(lambda: masters[first.partition].admission.has_work)
         await masters[first.partition].admission.poll(False)
@@ -424,6 +425,7 @@ async def test_quarantined_run_that_has_not_begun_waits_in_line_again(harness: H
     async with harness.working() as masters:
         first, second, third = [await harness.start(workflow) for _ in range(3)]
         home = masters[second.partition]
+        await eventually(lambda: second.id in home.engine.runs)
         run = home.engine.runs[second.id]
         home.engine.quarantine_run(run, RuntimeError("beyond us"))
         async with harness.database.unit_of_work() as uow:  # as if it had been quarantined there
@@ -506,3 +508,17 @@ async def test_runs_that_only_wait_take_no_room(harness: Harness) -> None:
         assert (await harness.command(command.id)).state is CommandState.PENDING
         await harness.end(last)
         assert (await harness.outcome(command)).state is CommandState.DONE
+
+
+async def test_all_runs_that_only_wait_start_at_once_however_many_there_are(
+    harness: Harness,
+) -> None:
+    """The next regular scan is an hour away."""
+    alone = await harness.publish(
+        tasks=[{"name": "a", "type": "SHELL", "params": {"script": ""}, "worker_group": "nobody"}]
+    )
+    served = {"max_open": 3, "is_served": lambda group: group != "nobody", "scan_batch": 3}
+    async with harness.working(**served):
+        sent = [harness.new_start(alone, partition=0) for _ in range(12)]
+        for command in await harness.send(*sent):
+            assert (await harness.outcome(command)).state is CommandState.DONE

@@ -231,3 +231,26 @@ async def test_run_is_looked_through_once_however_many_stale_entries_it_has(
     await Sweeper(context_of(bench.database, engine), queue, lambda _: None).sweep()
     assert await queue.contains(entries) == {entries[39]}
     assert looks <= 4  # queued ones and held ones that are missing, stale ones twice
+
+
+async def test_entries_in_the_buckets_of_an_earlier_version_give_way(bench: Bench) -> None:
+    """None is removed before its task stands in the right place, or is claimed."""
+    run = run_with_queued(1, 3)
+    right = [queue_entry(run, attempt) for attempt in run.attempts.values()]
+    old = [replace(entry, lane=0) for entry in right]
+    engine = await engine_of(bench, run)
+    queue = TaskQueue(bench.session)
+    await queue.put([right[2]])
+    assert len(await queue.claim("default", 1, "w")) == 1
+    await queue.put(old)
+    sweeper = Sweeper(context_of(bench.database, engine), queue, lambda _: None)
+    sweeper._find_missing = no_missing  # type: ignore[method-assign]
+    await sweeper.sweep()
+    assert await queue.contains([*old, *right]) == set(old[:2])
+    await queue.put(right[:2])
+    await sweeper.sweep()
+    assert await queue.contains([*old, *right]) == set(right[:2])
+
+
+async def no_missing() -> list[tuple[Run, Attempt]]:
+    return []
