@@ -9,7 +9,7 @@ from functools import partial
 from ipaddress import ip_address
 
 import uvicorn
-from uvicorn.server import STARTUP_FAILURE
+from uvicorn.config import STARTUP_FAILURE
 
 from shoal.api.settings import ApiSettings
 from shoal.api.web.connections import HEAD_S, Connections
@@ -76,7 +76,6 @@ class Server(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
-        times_s = {"ssl_handshake_timeout": HEAD_S, "ssl_shutdown_timeout": _TLS_END_S}
         loop = asyncio.get_running_loop()
         self.servers = [
             await loop.create_server(
@@ -84,7 +83,8 @@ class Server(uvicorn.Server):
                 sock=one,
                 ssl=config.ssl,
                 backlog=config.backlog,
-                **(times_s if config.ssl else {}),
+                ssl_handshake_timeout=HEAD_S if config.ssl else None,
+                ssl_shutdown_timeout=_TLS_END_S if config.ssl else None,
             )
             for one in sockets
         ]

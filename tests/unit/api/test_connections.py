@@ -136,8 +136,8 @@ async def serving(
             interface="asgi3",
             log_config=None,
             timeout_keep_alive=keep_alive_s,
-            ssl_certfile=tls and tls.cert,
-            ssl_keyfile=tls and str(tls.key),
+            ssl_certfile=tls.cert if tls else None,
+            ssl_keyfile=tls.key if tls else None,
             timeout_graceful_shutdown=1,
         )
         if tls is not None:
