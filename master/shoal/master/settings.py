@@ -15,6 +15,7 @@ from shoal.runtime.settings import Interval
 
 _MOST_FIRES = 2_000  # that are looked at for the longest time between two
 
+
 class MasterSettings(BaseSettings):
     """Section ``[master]`` of the settings file, or ``SHOAL_MASTER_…``."""
 

@@ -97,9 +97,7 @@ class FencedWrites:
         """Return since when a partition has been fenced, if it has lasted long and goes on."""
         self._forget(now_s)
         long = (
-            one.since
-            for one in self._found.values()
-            if one.last_s - one.first_s >= _FENCED_LONG_S
+            one.since for one in self._found.values() if one.last_s - one.first_s >= _FENCED_LONG_S
         )
         return min(long, default=None)
 

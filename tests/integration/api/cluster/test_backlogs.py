@@ -105,9 +105,7 @@ async def test_events_that_no_alert_server_reads_are_named(api: Api) -> None:
     await api.store(begin)
     found = (await _findings(api))["health.alerts_lag"]
     assert found["arguments"]["age_s"] >= 4 * 3600
-    await api.store(
-        lambda uow: uow.alert_definitions.delete("default", DefinitionKind.RULE, "r")
-    )
+    await api.store(lambda uow: uow.alert_definitions.delete("default", DefinitionKind.RULE, "r"))
     assert await _findings(api) == {}  # nobody has to read them
     await api.store(begin)
 
