@@ -5,12 +5,14 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from ipaddress import ip_address
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 
 from shoal.api.settings import ApiSettings
-from shoal.api.web.connections import Connections
+from shoal.api.web.connections import HEAD_S, Connections
 from shoal.api.web.errors import (
     AddressInUse,
     BadCertificate,
@@ -23,6 +25,9 @@ BACKLOG = 512  # connections that wait to be accepted
 # Of a connection between two requests. Longer than HTTP clients keep theirs, usually 5 s: else a
 # request may meet a connection that is just being closed.
 KEEP_ALIVE_S = 30
+# Of a TLS connection that is being closed. ``Connections.expire`` ends it much earlier, but not
+# while the client reads; asyncio would.
+_TLS_END_S = 3600.0
 _DATE_PERIOD_S = 1.0  # dates in HTTP have seconds
 
 
@@ -56,8 +61,34 @@ class Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start listening, and let it be known."""
-        await super().startup(sockets)
+        """Start listening, and let it be known.
+
+        uvicorn's own startup leaves a client 60 s for the handshake of TLS.
+        """
+        assert sockets is not None, "serve() is called with them"
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            raise SystemExit(STARTUP_FAILURE)
+        config = self.config
+        protocol = partial(
+            self._connections.protocol,
+            config=config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        loop = asyncio.get_running_loop()
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=one,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=HEAD_S if config.ssl else None,
+                ssl_shutdown_timeout=_TLS_END_S if config.ssl else None,
+            )
+            for one in sockets
+        ]
+        self.started = True
         self._up.set()
 
     async def has_started(self, serving: asyncio.Task[None]) -> None:

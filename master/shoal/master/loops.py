@@ -124,6 +124,14 @@ class ErrorBackoff:
         await asyncio.sleep(pause_s)
 
 
+def is_shortage(error: BaseException) -> bool:
+    """Whether this process had no memory or thread left: no run or row is to blame for that."""
+    # Python has no error of its own for threads.
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    )
+
+
 class Background:
     """Runs tasks for the life of an ``async with`` block, which cancels those that are left."""
 

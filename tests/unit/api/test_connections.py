@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,18 +14,27 @@ from starlette.types import Receive, Scope, Send
 
 from shoal.api.server import Server
 from shoal.api.web.connections import (
-    BODY_BYTES_PER_S,
     BODY_S,
+    BYTES_PER_S,
     HEAD_S,
+    LEAST_CONNECTIONS,
     WRITE_S,
     Connections,
     Networks,
 )
+from shoal.proto.tls import TlsFiles, create_identity
 from tests.support.waiting import DEADLINE_S
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 ANSWER = b"x" * 40
+LARGE = 16 * 2**20  # more than the kernel takes from us at once
+SMALL = 2**16
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> TlsFiles:
+    return create_identity(tmp_path)
 
 
 class World:
@@ -31,11 +42,14 @@ class World:
 
     def __init__(self, connections: Connections, address: tuple[str, int]) -> None:
         self.connections, self.address = connections, address
+        self.tls: ssl.SSLContext | None = None  # of its clients
         self.go = asyncio.Event()
         self.peers: list[Peer] = []
 
-    async def connect(self, data: bytes = b"") -> "Peer":
-        reader, writer = await asyncio.open_connection(*self.address)
+    async def connect(self, data: bytes = b"", host: str = "127.0.0.1") -> "Peer":
+        reader, writer = await asyncio.open_connection(
+            *self.address, ssl=self.tls, local_addr=(host, 0), limit=SMALL
+        )
         peer = Peer(reader, writer)
         self.peers.append(peer)
         if data:
@@ -57,6 +71,10 @@ class World:
             await self.go.wait()
         while scope["method"] == "POST" and (await receive()).get("more_body"):
             pass
+        if scope["path"] == "/large":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": bytes(LARGE)})
+            return
         headers = [(b"content-length", b"%d" % len(ANSWER))] if scope["path"] != "/flood" else []
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         while scope["path"] == "/flood" and not self.go.is_set():
@@ -79,6 +97,14 @@ class Peer:
             head = await self._reader.readuntil(b"\r\n\r\n")
             return head + await self._reader.readexactly(len(ANSWER))
 
+    async def read(self, count: int) -> int:
+        """Read as much, or all that is left; return how much it was."""
+        found = 0
+        async with asyncio.timeout(DEADLINE_S):
+            while found < count and (piece := await self._reader.read(SMALL)):
+                found += len(piece)
+        return found
+
     async def rest(self) -> bytes:
         """Return what comes until the connection ends; an end by force counts as one."""
         async with asyncio.timeout(DEADLINE_S):
@@ -93,7 +119,11 @@ class Peer:
 
 @asynccontextmanager
 async def serving(
-    per_address: int = 1000, total: int = 1000, proxies: Networks | None = None
+    per_address: int = 1000,
+    total: int = 1000,
+    proxies: Networks | None = None,
+    tls: TlsFiles | None = None,
+    keep_alive_s: int = 60,
 ) -> AsyncIterator[World]:
     connections = Connections(per_address, proxies or Networks(), total)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -105,9 +135,14 @@ async def serving(
             lifespan="off",
             interface="asgi3",
             log_config=None,
-            timeout_keep_alive=60,
+            timeout_keep_alive=keep_alive_s,
+            ssl_certfile=tls.cert if tls else None,
+            ssl_keyfile=tls.key if tls else None,
             timeout_graceful_shutdown=1,
         )
+        if tls is not None:
+            world.tls = ssl.create_default_context(cafile=tls.ca)
+            world.tls.check_hostname = False
         server = Server(config, connections)
         running = asyncio.create_task(server.serve([listener]))
         await server.has_started(running)
@@ -164,7 +199,7 @@ async def test_second_request_has_the_deadline_of_the_first(more: bytes) -> None
 async def test_body_that_arrives_fast_enough_may_take_long() -> None:
     async with serving() as world:
         peer = await world.connect(POST)
-        await peer.send(b"x" * (100 * BODY_BYTES_PER_S))
+        await peer.send(b"x" * (100 * BYTES_PER_S))
         await world.connected(1)
         await asyncio.sleep(0.1)
         world.later(BODY_S + 90)
@@ -197,10 +232,63 @@ async def test_client_that_does_not_read_is_cut_off() -> None:
         await world.connect(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
         await world.connected(1)
         await asyncio.sleep(0.3)
+        world.later(0)
         world.later(WRITE_S - 1)
         assert len(world.connections) == 1
         world.later(WRITE_S + 0.1)
         await world.connected(0)
+
+
+@pytest.mark.parametrize("has_tls", [False, True], ids=["clear", "tls"])
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"], ids=["kept", "closed"])
+async def test_client_that_reads_slowly_gets_all_of_a_large_answer(
+    tls: TlsFiles, has_tls: bool, more: str
+) -> None:
+    async with serving(tls=tls if has_tls else None, keep_alive_s=1) as world:
+        peer = await world.connect(f"GET /large HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode())
+        await world.connected(1)
+        found, seconds = await peer.read(2**20), 0.0
+        while found < LARGE - 2**20:
+            found += await peer.read(2**20)
+            await asyncio.sleep(0.05)
+            seconds += WRITE_S / 3
+            world.later(seconds)
+        assert found + await peer.read(LARGE - found) >= LARGE
+
+
+@pytest.mark.parametrize("has_tls", [False, True], ids=["clear", "tls"])
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"], ids=["kept", "closed"])
+async def test_large_answer_that_is_no_longer_read_is_given_up(
+    tls: TlsFiles, has_tls: bool, more: str
+) -> None:
+    async with serving(tls=tls if has_tls else None) as world:
+        peer = await world.connect(f"GET /large HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode())
+        await world.connected(1)
+        await peer.read(2**20)
+        await asyncio.sleep(0.3)
+        world.later(0)
+        world.later(WRITE_S - 1)
+        assert len(world.connections) == 1
+        world.later(2 * WRITE_S)
+        await world.connected(0)
+
+
+async def test_client_that_does_not_begin_tls_is_cut_off(
+    tls: TlsFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shoal.api.server.HEAD_S", 0.2)
+    async with serving(tls=tls) as world:
+        silent, half = [
+            await asyncio.open_connection(*world.address),
+            await asyncio.open_connection(*world.address),
+        ]
+        half[1].write(b"\x16\x03\x01\x02\x00\x01")
+        async with asyncio.timeout(DEADLINE_S):
+            for reader, writer in (silent, half):
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+                writer.close()
+        assert b"200 OK" in await (await world.connect(HEAD)).answer()
 
 
 async def test_idle_connections_make_room_for_new_ones_of_their_address() -> None:
@@ -238,6 +326,23 @@ async def test_proxies_may_have_any_number_but_the_process_has_a_limit() -> None
         await asyncio.sleep(0.05)
         assert b"429" in await (await world.connect(HEAD)).rest()
         assert len(busy) == len(world.connections)
+
+
+async def test_process_at_its_limit_closes_an_idle_connection_of_any_address() -> None:
+    async with serving(total=4) as world:
+        wait = b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n"
+        for _ in range(3):
+            await world.connect(wait)
+        idle = await world.connect(host="127.0.0.2")
+        await world.connected(4)
+        await asyncio.sleep(0.05)
+        assert b"200 OK" in await (await world.connect(HEAD, host="127.0.0.3")).answer()
+        assert await idle.rest() == b""
+
+
+def test_process_with_few_descriptors_takes_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.api.web.connections.descriptor_limit", lambda: 256)
+    assert Connections(1000).total == LEAST_CONNECTIONS
 
 
 async def test_server_with_thousands_of_half_open_connections_answers_everybody_else() -> None:

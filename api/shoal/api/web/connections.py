@@ -7,8 +7,9 @@ others anything. So each connection has a deadline for what it waits for:
 waits for            deadline
 ===================  =====================================================================
 the head             ``HEAD_S`` after the connection, or after the first byte of a request
-the body             ``BODY_S``, and a second more for each ``BODY_BYTES_PER_S`` received
-the client to read   ``WRITE_S`` after the connection stopped taking what is sent
+the body             ``BODY_S``, and a second more for each ``BYTES_PER_S`` received
+the client to read   ``WRITE_S`` after the connection stopped taking what is sent, and a second
+                     more for each ``BYTES_PER_S`` that the client has taken since
 the next request     uvicorn's ``timeout_keep_alive``
 ===================  =====================================================================
 
@@ -21,6 +22,9 @@ of their router. A new connection is refused only if all others are at work.
 """
 
 import asyncio
+import fcntl
+import struct
+import termios
 from collections.abc import Collection, Container
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,9 +41,10 @@ from shoal.runtime.descriptors import descriptor_limit
 log = structlog.get_logger()
 
 HEAD_S, BODY_S, WRITE_S = 10.0, 60.0, 60.0
-BODY_BYTES_PER_S = 1024
+BYTES_PER_S = 1024  # of a client that is slow, not silent
 MOST_UNREAD_BYTES = 64 * 1024  # a token and the usual headers are far below
 RESERVED_DESCRIPTORS = 256  # for the database, ZooKeeper, workers and files
+LEAST_CONNECTIONS = 64  # where the system allows hardly more descriptors than those
 _RETRY_AFTER_S = 5
 _LOG_EVERY_S = 60.0
 
@@ -78,7 +83,9 @@ class Connections:
 
     per_address: int
     proxies: Container[str] = ()
-    total: int = field(default_factory=lambda: descriptor_limit() - RESERVED_DESCRIPTORS)
+    total: int = field(
+        default_factory=lambda: max(LEAST_CONNECTIONS, descriptor_limit() - RESERVED_DESCRIPTORS)
+    )
 
     def __post_init__(self) -> None:
         self._of: dict[str, dict[BoundedProtocol, None]] = {}  # by address, the oldest first
@@ -99,7 +106,7 @@ class Connections:
         if is_full and not self._close_idle(own):
             self._refused(address, len(own))
             return False
-        if self._count >= self.total and not self._close_idle(self._largest()):
+        if self._count >= self.total and not self._close_idle_of_any():
             self._refused(address, len(own))
             return False
         self._of.setdefault(address, {})[connection] = None
@@ -121,8 +128,10 @@ class Connections:
             for connection in list(connections):
                 connection.expire(now_s)
 
-    def _largest(self) -> "dict[BoundedProtocol, None]":
-        return max(self._of.values(), key=len, default={})
+    def _close_idle_of_any(self) -> bool:
+        """Close one of the address that has most, if none of it is idle of the next, and so on."""
+        by_size = sorted(self._of.values(), key=len, reverse=True)
+        return any(self._close_idle(connections) for connections in by_size)
 
     @staticmethod
     def _close_idle(connections: "dict[BoundedProtocol, None]") -> bool:
@@ -148,6 +157,15 @@ class Connections:
             )
 
 
+def _kernel_bytes(socket: Any) -> int:
+    """Return how many bytes of a TCP connection its peer has not confirmed so far; tcp(7)."""
+    try:
+        found: int = struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
+    except (OSError, ValueError):  # closed
+        return 0
+    return found
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection within the limits of its server's ``connections``.
 
@@ -162,6 +180,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._address = ""
         self._deadline_s = inf  # for what is read
         self._write_deadline_s = inf
+        self._untaken_bytes = 0  # of what was sent, at the last look
         self._is_in_body = False
         self._unread_bytes = 0  # since the last head, piece of a body, or end of a message
 
@@ -175,7 +194,9 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request is being received or answered."""
-        return self.is_unused or (self.cycle.response_complete and self._deadline_s == inf)
+        return self.is_unused or (
+            self.cycle.response_complete and self._deadline_s == inf and not self._queued_bytes()
+        )
 
     def give_up(self) -> None:
         """Close it in favour of another one."""
@@ -184,10 +205,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def expire(self, now_s: float) -> None:
         """Close it if a deadline is over."""
+        is_closing = self.transport.is_closing()  # it goes when the client has read what was sent
+        if self._queued_bytes() and (self.flow.write_paused or is_closing or self._is_answered):
+            self._await_reads(now_s)
+        elif is_closing:  # TLS: the client has to confirm the end
+            self._write_deadline_s = min(self._write_deadline_s, now_s + HEAD_S)
+        elif not self.flow.write_paused:
+            self._write_deadline_s = inf
         if now_s >= self._write_deadline_s:
             self.give_up()
-        elif self.transport.is_closing():  # it goes when the client has read what was sent
-            self._write_deadline_s = min(self._write_deadline_s, now_s + HEAD_S)
+        elif is_closing:
+            pass
         elif now_s >= self._deadline_s:
             if self.flow.read_paused:  # by us: what has arrived is not worked off yet
                 self._deadline_s = now_s + BODY_S
@@ -196,6 +224,31 @@ class BoundedProtocol(HttpToolsProtocol):
             else:
                 what = "body" if self._is_in_body else "head"
                 self._end(HTTPStatus.REQUEST_TIMEOUT, f"The {what} of the request took too long.")
+
+    # -- what is sent ------------------------------------------------------------------------
+
+    @property
+    def _is_answered(self) -> bool:
+        return not self.is_unused and bool(self.cycle.response_complete)
+
+    def _queued_bytes(self) -> int:
+        """Return how much the kernel has not taken so far of what was sent."""
+        queued = self.transport.get_write_buffer_size()
+        # With TLS that is only what waits for encryption. The rest is in the transport below, which
+        # asyncio does not show.
+        below = getattr(getattr(self.transport, "_ssl_protocol", None), "_transport", None)
+        return queued if below is None else queued + cast(int, below.get_write_buffer_size())
+
+    def _await_reads(self, now_s: float) -> None:
+        """Begin to wait for the client to read; wait longer for one that reads slowly."""
+        untaken = self._queued_bytes() + _kernel_bytes(self.transport.get_extra_info("socket"))
+        if self._write_deadline_s == inf:
+            self._write_deadline_s = now_s + WRITE_S
+        else:
+            taken = max(0, self._untaken_bytes - untaken)
+            later_s = self._write_deadline_s + taken / BYTES_PER_S
+            self._write_deadline_s = min(later_s, max(self._write_deadline_s, now_s + WRITE_S))
+        self._untaken_bytes = untaken
 
     # -- from the transport ------------------------------------------------------------------
 
@@ -210,6 +263,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 "Too many connections from this address; close some, or try again later.",
                 retry_after_s=_RETRY_AFTER_S,
             )
+            self.loop.call_later(HEAD_S, self.transport.abort)  # ``expire`` does not know it
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -229,9 +283,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self.send_400_response("The head of the request is too large.")
 
     def pause_writing(self) -> None:
-        """The client does not read what it is sent."""
+        """The client does not read what it is sent, or slowly."""
         super().pause_writing()
-        self._write_deadline_s = self.loop.time() + WRITE_S
+        self._write_deadline_s = inf
+        self._await_reads(self.loop.time())
 
     def resume_writing(self) -> None:
         """The client reads again."""
@@ -242,6 +297,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Wait for the head, also that of a request behind another one."""
+        if not self.flow.write_paused:  # the answer before it was read
+            self._write_deadline_s = inf
         if self._deadline_s == inf:
             self._await_head()
         super().on_message_begin()
@@ -256,7 +313,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Give more time for what has arrived."""
         self._unread_bytes = 0
-        self._deadline_s += len(body) / BODY_BYTES_PER_S
+        self._deadline_s += len(body) / BYTES_PER_S
         super().on_body(body)
 
     def on_message_complete(self) -> None:

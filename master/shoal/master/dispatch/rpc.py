@@ -17,6 +17,7 @@ from shoal.core.runs.events import (
     TaskRequeued,
     TaskStarted,
 )
+from shoal.core.runs.quarantine import reason_of
 from shoal.core.runs.run import Attempt, Run
 from shoal.core.runs.states import TaskSignal, TaskState
 from shoal.master.dispatch.payloads import PayloadMaker
@@ -30,6 +31,7 @@ from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
 from shoal.master.engine.publications import BadPublication
 from shoal.master.errors import PartitionNotOwned, Quarantined
+from shoal.master.loops import is_shortage
 from shoal.proto import shoal_pb2 as pb
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.shoal_pb2_grpc import MasterServiceServicer
@@ -175,9 +177,10 @@ class MasterRpc(MasterServiceServicer):
                 isinstance(error, SecretUnreadable) and error.permanent
             )
             return await self._fail_unrenderable(worker, ref, run, str(error), permanent=permanent)
-        except MemoryError:  # of this process, not of the task: later, or from another master
-            return _refused(ref, pb.Refusal.RETRY, "the master is out of memory")
         except Exception as error:
+            if is_shortage(error):  # later, or from another master
+                why = f"the master has no memory or thread left: {reason_of(error)}"
+                return _refused(ref, pb.Refusal.RETRY, why)
             # An error of this task must not keep the others of the call from their payloads.
             log.exception("payload not made", run=run.id, task=attempt.task)
             return await self._fail_unrenderable(worker, ref, run, f"cannot be rendered: {error!r}")

@@ -48,7 +48,7 @@ from shoal.master.engine.publications import (
     publish,
 )
 from shoal.master.errors import NotStored, PartitionNotOwned, Quarantined
-from shoal.master.loops import ErrorBackoff, LongTurn
+from shoal.master.loops import ErrorBackoff, LongTurn, is_shortage
 from shoal.runtime import failpoints
 from shoal.runtime.storage import StorageLimits
 from shoal.sql import Database, UnitOfWork
@@ -256,6 +256,7 @@ class Engine(HeldRuns):
     async def _not_stored(self, items: list[PendingEvent], error: Exception) -> None:
         """Nothing of a batch was stored: find the run that is to blame."""
         self._evict(item.instance_id for item in items)
+        is_short = is_shortage(error)
         retriable = isinstance(error, OSError) or (
             isinstance(error, ShoalError) and error.retriable
         )
@@ -264,7 +265,7 @@ class Engine(HeldRuns):
             await self._process_apart(items)
             return
         failure: ShoalError = NotStored(str(error))
-        is_defect = not isinstance(error, (ShoalError, OSError))
+        is_defect = not (is_short or isinstance(error, (ShoalError, OSError)))
         comes_again = all(isinstance(item.event, _OUR_OWN) for item in items)
         if items and (is_defect or (comes_again and isinstance(error, _BEYOND_US))):
             self._quarantine(items[0], error)
@@ -376,7 +377,9 @@ class Engine(HeldRuns):
                     for taken in taken_by(item.eager, run, ended, decision):
                         claim = TaskClaimed(taken, item.eager.worker, self._clock())
                         await self._decide(claim, changes, run)
-            except Exception as error:  # noqa: BLE001 - one bad run must not stop all others
+            except Exception as error:
+                if is_shortage(error):
+                    raise  # the batch is read and decided again
                 self._quarantine(item, error)
                 continue
             tasks += len(decision.attempts)

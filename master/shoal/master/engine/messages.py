@@ -20,7 +20,7 @@ from shoal.core.runs.run import AskChild, AttemptKey, Decision, Run, StartChild,
 from shoal.core.runs.states import WorkflowState
 from shoal.runtime import failpoints
 from shoal.sql import UnitOfWork
-from shoal.sql.errors import NotFound
+from shoal.sql.errors import NotFound, UnreadableRow
 
 DEEPEST = 20  # levels of sub-workflows; deeper ones are taken for a workflow that runs itself
 REQUESTED_BY = "sub-workflow"
@@ -157,15 +157,21 @@ async def _asks(uow: UnitOfWork, asks: Sequence[tuple[_Sender, AskChild]]) -> li
     homes = await uow.instances.homes(
         {ask.instance_id for _, ask in asks if ask.instance_id is not None}
     )
+    damaged: dict[str, UnreadableRow] = {}
     started = await uow.commands.sent(
-        {start_key(p) for p, (_, ask) in zip(parents, asks, strict=True) if not ask.instance_id}
+        {start_key(p) for p, (_, ask) in zip(parents, asks, strict=True) if not ask.instance_id},
+        damaged,
     )
+    above = await uow.instances.homes({parent.instance_id for parent in parents} if damaged else ())
     commands = []
     for parent, (_, ask) in zip(parents, asks, strict=True):
         if ask.instance_id is not None:
             workflow_id, partition = homes[ask.instance_id]
         elif (start := started.get(start_key(parent))) is not None:
             workflow_id, partition = start.workflow_id, start.partition
+        elif (row := damaged.get(start_key(parent))) is not None:
+            # Its owner finds out what became of it; the foreign key wants any workflow.
+            workflow_id, partition = above[parent.instance_id][0], row.partition
         else:
             continue  # the refusal of its start has been sent, or will be
         commands.append(

@@ -17,7 +17,7 @@ from shoal.master.engine.engine import Engine
 from shoal.master.engine.held_runs import Clock
 from shoal.master.engine.listeners import Listener
 from shoal.master.errors import PartitionNotOwned
-from shoal.master.loops import ErrorBackoff, Wakeup
+from shoal.master.loops import ErrorBackoff, Wakeup, is_shortage
 from shoal.master.settings import MasterSettings, UpkeepTimes
 from shoal.runtime.periodic_jobs import PeriodicJobs, Work
 from shoal.runtime.storage import StorageError
@@ -34,7 +34,7 @@ def is_passing(error: Exception) -> bool:
     """Whether another try may get over it, here or at another master."""
     if isinstance(error, ShoalError) and error.retriable:
         return True
-    return isinstance(error, (*PASSING, OSError))
+    return isinstance(error, (*PASSING, OSError)) or is_shortage(error)
 
 
 class UpkeepFailed(ShoalError):

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
 
+from shoal.core.decide import decide
 from shoal.core.runs.commands import CommandState, CommandType
 from shoal.core.runs.events import (
     StopRequested,
@@ -15,7 +17,7 @@ from shoal.core.runs.events import (
     TaskEnded,
 )
 from shoal.core.runs.quarantine import ItemKind
-from shoal.core.runs.run import Action, Run
+from shoal.core.runs.run import Action, Decision, Run
 from shoal.core.runs.states import TaskSignal, WorkflowState
 from shoal.master.dispatch.rpc import MasterRpc
 from shoal.master.dispatch.side_thread import Patience
@@ -105,6 +107,35 @@ async def test_run_whose_actions_fail_is_tried_later_each_time_until_they_do_not
             await asyncio.sleep(0.01)
         assert not harness.engine.quarantine.holds(ItemKind.INSTANCE, run.id)
         healing.cancel()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+async def test_shortage_of_a_master_quarantines_no_run(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    runs = await harness.runs(2)
+    times = 0
+
+    def without_room(run: Run, *given: Any) -> Decision:
+        nonlocal times
+        if run.id == runs[0].id and isinstance(given[0], StopRequested) and times < 2:
+            times += 1
+            raise error
+        return decide(run, *given)
+
+    await harness.engine.take({0: 1}, "m")
+    monkeypatch.setattr("shoal.master.engine.engine.decide", without_room)
+    async with harness.working():
+        stops = [harness.engine.submit(0, run.id, StopRequested(utc_now())) for run in runs]
+        first, second = await asyncio.gather(*stops, return_exceptions=True)
+        assert isinstance(first, NotStored)
+        assert not isinstance(first, Quarantined)
+        assert isinstance(second, Run)
+        assert second.state is WorkflowState.STOPPED
+        await harness.engine.heal()
+        stopped = await harness.engine.submit(0, runs[0].id, StopRequested(utc_now()))
+        assert stopped.state is WorkflowState.STOPPED
+        assert not harness.engine.quarantine.held(ItemKind.INSTANCE)
 
 
 async def test_request_for_a_quarantined_instance_is_refused(harness: Harness) -> None:

@@ -211,8 +211,9 @@ async def test_unrenderable_task_fails_with_the_reason(bench: Bench) -> None:
     assert "nonsense" in task.reason
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
 async def test_task_does_not_fail_because_its_master_is_out_of_memory(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     refused = 0
     make = PayloadMaker.make
@@ -221,7 +222,7 @@ async def test_task_does_not_fail_because_its_master_is_out_of_memory(
         nonlocal refused
         refused += 1
         if refused < 3:
-            raise MemoryError
+            raise error
         return await make(self, *given)
 
     monkeypatch.setattr(PayloadMaker, "make", without_memory)

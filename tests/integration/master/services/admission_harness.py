@@ -34,6 +34,7 @@ class Master:
         epoch: int = 1,
         max_open: int = 10_000,
         is_served: Callable[[str], bool] = lambda _group: True,
+        **settings: Any,
     ):
         self.harness = harness
         self.partition = partition
@@ -45,6 +46,7 @@ class Master:
             notify_owners=harness.notify,
             scan_interval_s=_SCAN_INTERVAL_S,
             max_open_instances=max_open,
+            **settings,
         )
         context = replace(context, is_served=is_served)
         self.admission = Admitter(context)

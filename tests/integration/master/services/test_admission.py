@@ -508,3 +508,17 @@ async def test_runs_that_only_wait_take_no_room(harness: Harness) -> None:
         assert (await harness.command(command.id)).state is CommandState.PENDING
         await harness.end(last)
         assert (await harness.outcome(command)).state is CommandState.DONE
+
+
+async def test_all_runs_that_only_wait_start_at_once_however_many_there_are(
+    harness: Harness,
+) -> None:
+    """The next regular scan is an hour away."""
+    alone = await harness.publish(
+        tasks=[{"name": "a", "type": "SHELL", "params": {"script": ""}, "worker_group": "nobody"}]
+    )
+    served = {"max_open": 3, "is_served": lambda group: group != "nobody", "scan_batch": 3}
+    async with harness.working(**served):
+        sent = [harness.new_start(alone, partition=0) for _ in range(12)]
+        for command in await harness.send(*sent):
+            assert (await harness.outcome(command)).state is CommandState.DONE

@@ -6,14 +6,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import text, update
 
 from shoal.core.access.grants import Grant
-from shoal.core.runs.commands import CommandState, CommandType
+from shoal.core.runs.commands import Command, CommandState, CommandType
+from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
 from shoal.master.engine.messages import DEEPEST
 from shoal.runtime import failpoints
 from shoal.sql import Database
+from shoal.sql.schema.tables import command
 from tests.integration.master.conftest import give
 from tests.integration.master.services.family_harness import PARTITIONS, Harness, Master
 from tests.support.clock import utc_now
@@ -234,6 +237,57 @@ async def test_pause_reaches_a_child_that_was_not_there_yet(
         await harness.ask(RESUME, top)
         await master.run()
     assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED]}
+
+
+async def quarantined_start(harness: Harness, master: Master) -> Command:
+    """Start top, whose child's START is then quarantined; return it."""
+    await harness.publish("leaf", {"x": {}})
+    await harness.send(START, await harness.publish("top", {"s": sub("leaf")}))
+    await master.scanner.scan(range(PARTITIONS))
+    await master.hear()
+    (start,) = await harness.pending(START)
+    master.engine.quarantine.put(ItemKind.COMMAND, start.id, start.partition, ValueError("bad"))
+    return start
+
+
+async def test_stop_ends_although_the_start_of_a_child_is_quarantined(
+    harness: Harness, database: Database
+) -> None:
+    """The start is withdrawn: a later retry must not run a child of what was stopped."""
+    async with Master(database).working() as master:
+        start = await quarantined_start(harness, master)
+        (top,) = await harness.instances("top")
+        await harness.ask(STOP, top)
+        await master.poll()
+        assert await harness.states() == {"top": [W.STOPPED]}
+        settled = await harness.command(start)
+        assert (settled.state, settled.reason) == (
+            CommandState.REFUSED,
+            "its parent was stopped while it was quarantined",
+        )
+        assert not master.engine.quarantine.held(ItemKind.COMMAND)
+
+
+async def test_damaged_start_of_a_child_holds_up_no_other_request(
+    harness: Harness, database: Database
+) -> None:
+    other_id = await harness.publish("other", {"x": {}})
+    async with Master(database).working() as master:
+        start = await quarantined_start(harness, master)
+        await harness.send(START, other_id)
+        await master.poll()
+        async with database.unit_of_work() as uow:
+            await uow.connection.execute(
+                update(command).where(command.c.id == start.id).values(parameters=text("'{'"))
+            )
+            await uow.commit()
+        (top,), (other,) = await harness.instances("top"), await harness.instances("other")
+        asked = [await harness.ask(STOP, one) for one in (top, other)]
+        for _ in range(3):  # the requests, the stop of the child, the refusal of its start
+            await master.scanner.scan(range(PARTITIONS))
+            await master.hear()
+        assert [(await harness.command(one)).state for one in asked] == [CommandState.DONE] * 2
+        assert await harness.states() == {"top": [W.STOPPED], "other": [W.STOPPED]}
 
 
 @on_both

@@ -53,6 +53,7 @@ _BOTH = "tests/integration/sql/access/test_access.py::"
 _LOGIN = f"{_TESTS}/test_login.py::"
 _COMMAND_ROUTES = Place("shoal.api.routes.commands")
 _EXCHANGE = Place("shoal.client.rest.operations.exchange")
+_SERVER = Place("shoal.api.server")
 _CONNECTIONS = Place("shoal.api.web.connections")
 _SSE = Place("shoal.api.web.sse")
 _TEST_CONNECTIONS = "tests/unit/api/test_connections.py::"
@@ -73,8 +74,28 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a client that does not read keeps its connection",
-        _CONNECTIONS["pause_writing"].drop("self._write_deadline_s = self.loop.time() + WRITE_S"),
+        _CONNECTIONS["_await_reads"].replace(
+            "self._write_deadline_s = now_s + WRITE_S", "self._write_deadline_s = inf"
+        ),
         _TEST_CONNECTIONS + "test_client_that_does_not_read_is_cut_off",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a client that reads slowly loses its connection",
+        _CONNECTIONS["_await_reads"].replace("taken / BYTES_PER_S", "0"),
+        _TEST_CONNECTIONS + "test_client_that_reads_slowly_gets_all_of_a_large_answer",
+    ),
+    Promise.PROGRESS.broken_if(
+        "the handshake of TLS has no deadline",
+        _SERVER["startup"].drop("ssl_handshake_timeout=HEAD_S if config.ssl else None"),
+        _TEST_CONNECTIONS + "test_client_that_does_not_begin_tls_is_cut_off",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a full process closes idle connections of one address alone",
+        _CONNECTIONS["_close_idle_of_any"].replace(
+            "any(self._close_idle(connections) for connections in by_size)",
+            "self._close_idle(by_size[0])",
+        ),
+        _TEST_CONNECTIONS + "test_process_at_its_limit_closes_an_idle_connection_of_any_address",
     ),
     Promise.PROGRESS.broken_if(
         "idle connections keep out new ones",

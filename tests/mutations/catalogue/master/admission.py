@@ -27,7 +27,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "runs that only wait take the room of others",
-        _CAPACITY["choose"].always("not only_waits(run, self._is_served)"),
+        _CAPACITY["choose"].always("not only_waits(run, is_served)"),
         f"{_TESTS}::test_runs_that_only_wait_take_no_room",
     ),
     Promise.PROGRESS.broken_if(

@@ -259,8 +259,8 @@ def test_lane_that_was_away_has_no_credit_among_those_that_wait_for_a_slot() -> 
         lines.add(entry)
     lanes = []
     for _ in range(20):
-        entry = lines.pop(waiting)
-        assert entry is not None
-        lines.begun(entry)
-        lanes.append(entry.lane)
+        first = lines.pop(waiting)
+        assert first is not None
+        lines.begun(first)
+        lanes.append(first.lane)
     assert sorted(lanes) == [1] * 10 + [2] * 10

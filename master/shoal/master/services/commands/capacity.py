@@ -13,6 +13,7 @@ master takes starts of projects below their share alone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 from shoal.core.runs.commands import Command
 from shoal.core.runs.run import Run
@@ -39,10 +40,9 @@ class StartCapacity:
 
         ``candidates``: commands with their projects, the projects taking turns.
         """
+        is_served = cache(self._is_served)  # it walks over all workers, and many runs ask
         active = Counter(
-            run.plan.spec.project
-            for run in self._runs.values()
-            if not only_waits(run, self._is_served)
+            run.plan.spec.project for run in self._runs.values() if not only_waits(run, is_served)
         )
         room = min(
             self._most - active.total(),

@@ -7,6 +7,7 @@ be repeated. The children of a MAP do not wait for each other.
 from collections.abc import Collection, Hashable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import structlog
 
@@ -19,7 +20,7 @@ from shoal.master.errors import Quarantined
 from shoal.master.services import admission
 from shoal.master.services.commands.outcomes import CommandOutcomes
 from shoal.master.services.service import MasterContext, is_passing
-from shoal.sql.errors import NotFound
+from shoal.sql.errors import NotFound, UnreadableRow
 
 log = structlog.get_logger()
 
@@ -27,6 +28,7 @@ REQUESTS = frozenset(
     {*OF_WHOLE, CommandType.STOP, CommandType.ADMIT, CommandType.CHILD}
     | {CommandType.RERUN_TASKS, CommandType.KILL_TASK, CommandType.FORCE_SUCCESS}
 )
+_WITHDRAWN = "its parent was stopped while it was quarantined"
 # Senders of commands that are not requests of people: they must not be refused while their
 # instance is quarantined, or the senders would wait for ever.
 _INTERNAL = frozenset({messages.REQUESTED_BY, admission.REQUESTED_BY, "backfill"})
@@ -43,14 +45,23 @@ class RunRequests:
     async def lines(self, commands: Collection[Command]) -> list[list[Command]]:
         """Return the commands as lists, each to be carried out in its order."""
         started: dict[str, Command] = {}
+        damaged: dict[str, UnreadableRow] = {}
         if keys := {key for command in commands if (key := _start_key(command)) is not None}:
             async with self._database.unit_of_work(read_only=True) as uow:
-                started = await uow.commands.sent(keys)
+                started = await uow.commands.sent(keys, damaged)
         lines: dict[Hashable, list[Command]] = {}
         for command in commands:
-            start = started.get(_start_key(command) or "")
-            if start is not None:
-                if start.state is CommandState.PENDING:
+            key = _start_key(command) or ""
+            if (row := damaged.get(key)) is not None:
+                if not self._is_quarantined(row.key):  # it is not pending: it may have a child
+                    self._outcomes.quarantine(command.id, command.partition, row)
+                    continue
+                if not await self._withdraws(command, row.key):
+                    continue
+            elif (start := started.get(key)) is not None:
+                if start.state is CommandState.PENDING and not (
+                    self._is_quarantined(start.id) and await self._withdraws(command, start.id)
+                ):
                     continue  # it comes after the start
                 command = replace(command, instance_id=start.result_instance_id)
             try:
@@ -58,6 +69,27 @@ class RunRequests:
             except Exception as error:  # noqa: BLE001 - its row holds what no request is
                 self._outcomes.quarantine(command.id, command.partition, error)
         return list(lines.values())
+
+    def _is_quarantined(self, command_id: object) -> bool:
+        return self._engine.quarantine.holds(ItemKind.COMMAND, command_id)
+
+    async def _withdraws(self, request: Command, start_id: Any) -> bool:
+        """Refuse a quarantined START if a request is to stop its child; return whether it is.
+
+        The parent's stop would wait for it, and a later retry would start a child of a run that
+        has ended. Raises what ``is_passing``.
+        """
+        if request.type is not CommandType.STOP:
+            return False
+        try:
+            await self._outcomes.refuse(replace(request, id=start_id), _WITHDRAWN)
+        except Exception as error:
+            if is_passing(error):
+                raise
+            self._outcomes.quarantine(request.id, request.partition, error)
+            return False
+        self._engine.quarantine.passed(ItemKind.COMMAND, start_id)
+        return True
 
     async def carry_out(self, line: Collection[Command]) -> None:
         """Carry out commands one after the other, up to one that has to be repeated."""

@@ -99,12 +99,13 @@ class Scanner(PeriodicService):
             found = await uow.commands.starts_in_turn(
                 partitions, self._batch_size + quarantined, bad.append
             )
-        self._next_in_turn = loop.time() + _PAUSES_PER_READING * (loop.time() - began)
         for row in bad:
             self._outcomes.quarantine(row.key, row.partition, row)
         sound = {command.id for command in self._outcomes.sound([one for one, _ in found])}
         found = [(one, project) for one, project in found if one.id in sound]
         chosen = self._capacity.choose(found[: self._batch_size])
+        # After the choice, too: it walks over all runs, and nothing else has a turn meanwhile.
+        self._next_in_turn = loop.time() + _PAUSES_PER_READING * (loop.time() - began)
         self._is_full = len(chosen) < min(len(found), self._batch_size)
         if self._is_full:
             self._full_s = time.monotonic()
@@ -143,9 +144,8 @@ class Scanner(PeriodicService):
             if not has_room or has_more:
                 in_turn = await self._starts_in_turn(partitions, quarantined)
                 starts = starts[: self._batch_size] if in_turn is None else in_turn
-                has_more = (
-                    has_more or self._is_full
-                )  # what has started may only wait, and not count
+                # What has started may only wait, and not count; what was read may not be all.
+                has_more = has_more or self._is_full or len(in_turn or ()) >= self._batch_size
             is_last = len(commands) < self._batch_size and not (has_more and starts)
             commands += starts
             if seen.issuperset(command.id for command in commands):

@@ -7,6 +7,7 @@ Only this module writes and strips it.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -26,7 +27,7 @@ from shoal.core.runs.commands import Command, CommandState, CommandType, NewComm
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
-from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow
+from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow, UnreadableRow
 from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command, project, workflow
 from shoal.sql.statements.json_columns import (
     check_texts,
@@ -152,17 +153,32 @@ class Commands:
             (stored[key], stored[key].id == row_id) for key, row_id in zip(keys, ids, strict=True)
         ]
 
-    async def sent(self, keys: Collection[str]) -> dict[str, Command]:
-        """Return Shoal's own commands with these keys; those that are not there are missing."""
-        found = await self._by_keys([own_key(key) for key in keys])
+    async def sent(
+        self, keys: Collection[str], damaged: dict[str, UnreadableRow] | None = None
+    ) -> dict[str, Command]:
+        """Return Shoal's own commands with these keys; those that are not there are missing.
+
+        ``damaged`` gets what is wrong with those that cannot be read, by key. Without it the first
+        one is raised.
+        """
+        bad: dict[str, UnreadableRow] | None = None if damaged is None else {}
+        stored = {own_key(key): key for key in keys}
+        found = await self._by_keys(stored, bad)
+        if damaged is not None:
+            damaged |= {stored[key]: error for key, error in (bad or {}).items()}
         return {one.idempotency_key: one for one in found.values()}
 
-    async def _by_keys(self, keys: Collection[str]) -> dict[str, Command]:
+    async def _by_keys(
+        self, keys: Collection[str], bad: dict[str, UnreadableRow] | None = None
+    ) -> dict[str, Command]:
         found: dict[str, Command] = {}
         for chunk in batched(sorted(keys), _IDS_PER_QUERY):
             query = select(command).where(command.c.idempotency_key.in_(chunk))
             for row in await self._connection.rows(query):
-                found[row.idempotency_key] = readable([row], _command, "command")[0]
+                key = row.idempotency_key
+                on_bad = refuse if bad is None else partial(bad.__setitem__, key)
+                for one in readable([row], _command, "command", on_bad):
+                    found[key] = one
         return found
 
     async def with_key(self, key: str, caller_id: int | None = None) -> Command | None:
