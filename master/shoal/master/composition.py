@@ -233,6 +233,11 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
         "host": socket.gethostname(),
         "pid": getpid(),
         "started_at": clock().isoformat(),
+        # The longest times between two of a kind: health judges by them when one is late.
+        "periods": {
+            "purge_s": settings.purge_period_s,
+            **({"export_s": settings.export_interval_s} if cluster.history_url else {}),
+        },
     }
     data = {**about, "database": health.state.as_data(), **news()}
     membership = Membership(session, layout.MASTERS, opened.master_id, data)

@@ -1,7 +1,7 @@
 """Settings of a master process."""
 
 from dataclasses import dataclass
-from datetime import time
+from datetime import UTC, datetime, time
 from typing import Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,6 +12,8 @@ from shoal.core.runs.retention import Hours, Retention
 from shoal.core.timing.cron.expression import parse
 from shoal.core.timing.cron.trigger import ShoalCronTrigger
 from shoal.runtime.settings import Interval
+
+_MOST_FIRES = 2_000  # that are looked at for the longest time between two
 
 
 class MasterSettings(BaseSettings):
@@ -86,6 +88,19 @@ class MasterSettings(BaseSettings):
         if not self.purge_cron:
             return None
         return ShoalCronTrigger(parse(self.purge_cron, self.purge_timezone))
+
+    @property
+    def purge_period_s(self) -> float:
+        """The longest time from one purge to the next, seconds."""
+        if (trigger := self.purge_trigger) is None:
+            return max(self.purge_interval_s, 86_400.0 if self.purge_hours else 0.0)
+        longest_s, before = self.purge_interval_s, datetime.now(UTC)
+        for _ in range(_MOST_FIRES):
+            if (moment := trigger.cron.next(before)) is None:
+                break
+            longest_s = max(longest_s, (moment - before).total_seconds())
+            before = moment
+        return longest_s
 
     @property
     def hours(self) -> Hours:

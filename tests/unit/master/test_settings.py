@@ -43,3 +43,18 @@ def test_purge_cron_is_read_in_its_time_zone() -> None:
 def test_what_cannot_be_meant_is_refused(given: dict[str, str], named: str) -> None:
     with pytest.raises(ValidationError, match=named):
         MasterSettings.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "days"),
+    [
+        ({"purge_interval_s": 900}, 900 / 86_400),
+        ({"purge_hours": "01:00-05:00"}, 1),
+        ({"purge_cron": "0 0 3 ? * SUN"}, 7),
+        ({"purge_cron": "0 */5 1 1 * ?"}, 30),
+    ],
+)
+def test_the_longest_time_between_two_purges_follows_from_the_settings(
+    given: dict[str, str], days: float
+) -> None:
+    assert days <= MasterSettings.model_validate(given).purge_period_s / 86_400 < days + 1.1

@@ -141,7 +141,7 @@ async def _look(
             _database(store),
             _zookeeper(cluster),
             overdue(store, cluster, settings.pending_limit_s),
-            unserved(cluster),
+            unserved(cluster, settings.pending_limit_s),
         ),
         asyncio.gather(
             _quarantined(store),

@@ -170,8 +170,9 @@ class TaskQueue:
     def leave_out(self, partitions: Iterable[int]) -> None:
         """Claim no entries of ``partitions`` until the next call: they are left to others.
 
-        Meanwhile only the first 1000 entries are searched for other partitions. ``wait`` returns
-        at once while there are any entries, so a caller that claims nothing has to pause.
+        Meanwhile the first 1000 entries of each lane are searched for other partitions, fewer of
+        each if there are more than eight lanes in a priority. ``wait`` returns at once while
+        there are any entries, so a caller that claims nothing has to pause.
         """
         self._left_out = frozenset(partitions)
         for head in self._heads.values():

@@ -67,28 +67,44 @@ class GivenUp:
         return {"times": self.times, "partitions": self.partitions, "at": at}
 
 
+@dataclass
+class _Refusals:
+    """Refused writes for one epoch of a partition, without a longer pause; monotonic."""
+
+    first_s: float
+    last_s: float
+    since: datetime  # the same as ``first_s``, for people
+
+
 class FencedWrites:
     """Since when the database refuses this master's writes for partitions that it owns.
 
-    A single refusal belongs to a takeover. An owner that stays fenced stands still.
+    Refusals of an epoch within a moment belong to a takeover; those of several partitions may be
+    several takeovers. An owner one of whose epochs stays fenced stands still.
     """
 
     def __init__(self) -> None:
-        self._first_s: float | None = None  # monotonic, of refusals without a longer pause
-        self._last_s = 0.0
-        self._since: datetime | None = None  # the same as ``_first_s``, for people
+        self._found: dict[tuple[int, int], _Refusals] = {}  # by partition and epoch
 
-    def note(self, now_s: float) -> None:
-        """Note that a write was refused."""
-        if self._first_s is None or now_s - self._last_s > _FENCED_PAUSE_S:
-            self._first_s, self._since = now_s, datetime.now(UTC)
-        self._last_s = now_s
+    def note(self, epochs: Mapping[int, int], now_s: float) -> None:
+        """Note that a write was refused. ``epochs``: those that the fence refused, by partition."""
+        self._forget(now_s)
+        for key in epochs.items():
+            found = self._found.setdefault(key, _Refusals(now_s, now_s, datetime.now(UTC)))
+            found.last_s = now_s
 
     def since(self, now_s: float) -> datetime | None:
-        """Return since when, if it has lasted long and goes on."""
-        if self._first_s is None or now_s - self._last_s > _FENCED_PAUSE_S:
-            return None
-        return self._since if self._last_s - self._first_s >= _FENCED_LONG_S else None
+        """Return since when a partition has been fenced, if it has lasted long and goes on."""
+        self._forget(now_s)
+        long = (
+            one.since for one in self._found.values() if one.last_s - one.first_s >= _FENCED_LONG_S
+        )
+        return min(long, default=None)
+
+    def _forget(self, now_s: float) -> None:
+        over = [key for key, one in self._found.items() if now_s - one.last_s > _FENCED_PAUSE_S]
+        for key in over:
+            del self._found[key]
 
 
 @dataclass
@@ -168,7 +184,7 @@ class PartitionKeeper:
         """A transaction's fence has refused these epochs. Called on the loop, from any service."""
         current = {p: epoch for p, epoch in epochs.items() if self._is_taken(p, epoch)}
         if current:
-            self.fenced_writes.note(time.monotonic())
+            self.fenced_writes.note(current, time.monotonic())
             self._refused |= current
             self._has_refused.set()
 

@@ -2,20 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
 
 from shoal.api.settings import ApiSettings
+from shoal.coordination.cluster import layout
+from shoal.coordination.cluster.membership import Membership
 from shoal.coordination.session.loop_lag import LoopLag
+from shoal.core.alerts.records import DefinitionKind
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.states import TaskState
 from shoal.sql import UnitOfWork
 from shoal.sql.schema.tables import alert_job, event, partition, task_instance
 from tests.integration.api.conftest import PREFIX, Api
+from tests.support.waiting import DEADLINE_S
 
 NOW = datetime.now(UTC)
 LONG_AGO = NOW - timedelta(hours=5)
@@ -40,6 +45,18 @@ async def _findings(api: Api) -> Mapping[str, Mapping[str, Any]]:
     return {one["code"]: one for one in found["findings"] if one["code"] not in lacking}
 
 
+@asynccontextmanager
+async def _master(api: Api, **data: Any) -> AsyncIterator[None]:
+    """A master that has been at work for long, and tells ``data``."""
+    cluster, about = api.services.cluster, {"started_at": LONG_AGO.isoformat(), **data}
+    async with Membership(cluster.session, layout.MASTERS, "m1", about):
+        async with asyncio.timeout(DEADLINE_S):
+            async for view in cluster.masters.changes():
+                if "m1" in view:
+                    break
+        yield
+
+
 async def test_a_cluster_in_order_has_no_finding(api: Api) -> None:
     assert await _findings(api) == {}
 
@@ -55,10 +72,24 @@ async def test_a_task_that_waits_in_a_queue_for_long_is_named(api: Api) -> None:
         await uow.connection.execute(update(task_instance).where(t.id == attempt).values(**values))
 
     await api.store(queue)
+    await _queue_later_attempt_again(api)
     found = (await _findings(api))["health.queued"]
     assert found["arguments"]["task_instance"] == attempt
     assert found["arguments"]["age_s"] >= 4 * 3600
     assert f"task instance {attempt} has waited in the queue of worker group" in found["text"]
+
+
+async def _queue_later_attempt_again(api: Api) -> None:
+    """One with a lower id has been put back just now."""
+    t = task_instance.c
+
+    async def queue(uow: UnitOfWork) -> None:
+        row = await uow.connection.first(select(task_instance).where(t.state == TaskState.QUEUED))
+        assert row is not None
+        values = {**row._mapping, "id": row.id - 1, "attempt": row.attempt + 1, "queued_at": NOW}
+        await uow.connection.execute(insert(task_instance).values(**values))
+
+    await api.store(queue)
 
 
 async def test_events_that_no_alert_server_reads_are_named(api: Api) -> None:
@@ -66,13 +97,17 @@ async def test_events_that_no_alert_server_reads_are_named(api: Api) -> None:
     await api.run()
 
     async def begin(uow: UnitOfWork) -> None:
-        await uow.alert_jobs.note_change()
+        rule = {"when": ["instance_failed"]}
+        await uow.alert_definitions.put("default", DefinitionKind.RULE, "r", rule, NOW)
         await uow.connection.execute(update(alert_job).values(position=1))
         await uow.connection.execute(update(event).values(at=LONG_AGO))
 
     await api.store(begin)
     found = (await _findings(api))["health.alerts_lag"]
     assert found["arguments"]["age_s"] >= 4 * 3600
+    await api.store(lambda uow: uow.alert_definitions.delete("default", DefinitionKind.RULE, "r"))
+    assert await _findings(api) == {}  # nobody has to read them
+    await api.store(begin)
 
     async def read(uow: UnitOfWork) -> None:
         await uow.connection.execute(update(alert_job).values(position=2**40))
@@ -88,7 +123,14 @@ async def test_a_partition_that_was_not_purged_for_long_is_named(api: Api) -> No
         await uow.connection.execute(one.values(purged_at=LONG_AGO))
 
     await api.store(purged)
-    assert (await _findings(api))["health.purge_age"]["arguments"]["age_s"] >= 4 * 3600
+    assert await _findings(api) == {}  # the cluster has just been switched on
+    async with _master(api, periods={"purge_s": 4 * 3600.0}):
+        assert await _findings(api) == {}
+    for periods in ({}, {"purge_s": 900}, {"purge_s": 10**400}, {"purge_s": "often"}, [1]):
+        async with _master(api, periods=periods):
+            found = (await _findings(api))["health.purge_age"]
+            assert found["arguments"]["age_s"] >= 4 * 3600
+            assert "purge_age_limit_s" in found["text"]
     await api.store(lambda uow: uow.backlogs.note_purge([1], NOW))
     assert await _findings(api) == {}
 
@@ -112,6 +154,13 @@ async def test_an_event_loop_that_stands_still_is_named(api: Api) -> None:
     api.services.cluster.lag.note(time.monotonic(), 40.0)
     found = (await _findings(api))["health.loop_lag"]
     assert found["arguments"] == {"process": "this API process", "lag_s": 40.0}
+
+
+@pytest.mark.parametrize("lag_s", [10**400, -1, True, "long", [60.0], 60.0])
+async def test_lags_that_masters_tell_can_be_anything(api: Api, lag_s: Any) -> None:
+    async with _master(api, loop_lag_s=lag_s):
+        found = await _findings(api)
+    assert ("health.loop_lag" in found) is (lag_s == 60.0)
 
 
 async def test_a_blocked_loop_is_measured() -> None:

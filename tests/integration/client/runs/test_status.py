@@ -206,3 +206,23 @@ def test_what_other_consumers_have_quarantined_is_shown(
     assert "\x1b" not in line
     assert "✗ alerts: workflow flights/daily of flights is quarantined: why" in lines
     assert not any("99" in line for line in lines)
+
+
+def test_each_finding_is_told_once(shoal: Shoal, server: ScriptedServer) -> None:
+    export = {"code": "health.export_lag", "arguments": {}, "text": "the export is late"}
+    groups = {"code": "health.worker_groups", "arguments": {}, "text": "tasks wait for gpu"}
+    skipped = {"code": "health.skipped", "arguments": {}, "text": "1 quarantined item was skipped"}
+    check = {"ok": False, "detail": "tasks wait for gpu"}
+    checks: Any = HEALTH["checks"]
+    aside = {"held": 0, "skipped": 1, "newest": []}
+    told = {"findings": [export, groups, skipped], "quarantine": aside}
+    show(server, cluster(history=None), checks={**checks, "worker_groups": check}, **told)
+    said = shoal("status").out
+    assert "the export is late" in said
+    assert said.count("tasks wait for gpu") == 1
+    assert said.count("skipped") == 1
+    history = {"since": "2026-03-01T06:00:00Z", "trouble": "no room"}
+    show(server, cluster(history=history), **told)
+    said = shoal("status").out
+    assert "no room" in said
+    assert "the export is late" not in said

@@ -1,11 +1,14 @@
 """What lags behind in a cluster whose parts all answer: queue, alerts, export, purge, event loops.
 
-Each has a limit in the settings of the API; 0 switches it off.
+Each has a limit in the settings of the API; 0 switches it off. Export and purge have two of their
+own periods at least, which masters tell, and the time in which the cluster was switched off does
+not count.
 """
 
 import asyncio
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from shoal.api.operations.cluster.health import ANSWER_S
@@ -19,6 +22,7 @@ from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.backlogs import QueuedTask
 
 _LONGEST_REASON = 500  # characters
+_LONGEST_S = 1e9
 
 
 async def find_backlogs(
@@ -36,7 +40,8 @@ async def find_backlogs(
             store.unit_of_work(read_only=True) as uow,
         ):
             queued = await uow.backlogs.oldest_queued()
-            position = await uow.alert_jobs.position() if await uow.alert_jobs.changes() else None
+            has_rules = await uow.backlogs.has_alert_rules()
+            position = await uow.alert_jobs.position() if has_rules else None
             unread = None if position is None else await uow.backlogs.first_event_after(position)
             verified = await uow.verified_history.get() if is_exported else None
             purged_at = await uow.backlogs.purged_at()
@@ -56,7 +61,8 @@ def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]
         lags += [(f"{kind} {one_id}", one.data.get("loop_lag_s")) for one_id, one in current]
     for process, lag_s in lags:
         # Members' data can be anything, and an older version has nothing of this.
-        if limit_s and isinstance(lag_s, int | float) and lag_s >= limit_s:
+        lag_s = _seconds(lag_s)
+        if limit_s and lag_s is not None and lag_s >= limit_s:
             yield HealthFinding(
                 code=HealthCode.LOOP_LAG,
                 arguments={"process": process, "lag_s": lag_s},
@@ -109,10 +115,18 @@ def _export(
 ) -> Iterator[HealthFinding]:
     if verified is None or not limit_s:
         return
-    age_s = _age_s(verified.verified_at or cluster.since, now)
-    if verified.trouble is None and age_s < limit_s:
+    at = verified.verified_at if isinstance(verified.verified_at, datetime) else cluster.since
+    age_s = _age_s(at, now)
+    limit_s = max(limit_s, 2 * _period_s(cluster, "export_s"))
+    is_late = _age_s(max(at, _on_since(cluster)), now) >= limit_s
+    if verified.trouble is None and not is_late:
         return
-    trouble = verified.trouble or "no export has been completed since; is there a master?"
+    trouble = verified.trouble
+    if not isinstance(trouble, str):  # none, or a value that cannot be read
+        trouble = (
+            "no export has been completed since; is there a master? The limits are "
+            "export_age_limit_s and two export_interval_s"
+        )
     yield HealthFinding(
         code=HealthCode.EXPORT_LAG,
         arguments={"age_s": round(age_s), "trouble": trouble[:_LONGEST_REASON]},
@@ -124,15 +138,42 @@ def _export(
 def _purge(
     purged_at: datetime | None, cluster: ClusterView, now: datetime, limit_s: float
 ) -> Iterator[HealthFinding]:
-    age_s = _age_s(purged_at or cluster.since, now)
-    if not limit_s or age_s < limit_s:
+    at = purged_at or cluster.since
+    age_s = _age_s(at, now)
+    longest_s = max(limit_s, 2 * _period_s(cluster, "purge_s"))
+    if not limit_s or _age_s(max(at, _on_since(cluster)), now) < longest_s:
         return
     yield HealthFinding(
         code=HealthCode.PURGE_AGE,
         arguments={"age_s": round(age_s)},
         text=f"a partition was last purged {age_s:,.0f} s ago or more: the database grows. Read "
-        "its master's log, and check the settings purge_hours and purge_cron",
+        "its master's log, and check the settings purge_hours and purge_cron of the masters, and "
+        "purge_age_limit_s of the API",
     )
+
+
+def _on_since(cluster: ClusterView) -> datetime:
+    """Return since when the cluster has been at work, as far as its present processes know."""
+    began = [cluster.since]
+    for master in cluster.masters.current().values():
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
+            began.append(datetime.fromisoformat(master.data["started_at"]).astimezone(UTC))
+        # Else an older version, or whatever members' data may hold.
+    return min(began)
+
+
+def _period_s(cluster: ClusterView, name: str) -> float:
+    """Return the longest period that a master tells; 0: none does."""
+    told = [master.data.get("periods") for master in cluster.masters.current().values()]
+    found = [_seconds(one.get(name)) for one in told if isinstance(one, Mapping)]
+    return max((one for one in found if one is not None), default=0.0)
+
+
+def _seconds(value: Any) -> float | None:
+    """Return a length of time from members' data, which can be anything; None: it is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value <= _LONGEST_S else None  # NaN is not, either
 
 
 def _age_s(since: datetime, now: datetime) -> float:

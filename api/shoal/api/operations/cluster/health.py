@@ -1,6 +1,7 @@
 """What members say of their clocks and databases, and commands that no master carries out."""
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -122,8 +123,11 @@ async def _full_partitions(cluster: ClusterView) -> Collection[int]:
     return [number for number, owner in owners.items() if owner.owner_id in full]
 
 
-async def unserved(cluster: ClusterView) -> Check:
-    """Return whether tasks wait for worker groups that have no workers."""
+async def unserved(cluster: ClusterView, limit_s: float) -> Check:
+    """Return whether tasks have waited for groups without workers for more than ``limit_s``.
+
+    A worker that restarts leaves its group for a moment.
+    """
     served = {member.data.get("group") for member in cluster.workers.current().values()}
     try:
         async with asyncio.timeout(ANSWER_S):
@@ -133,7 +137,15 @@ async def unserved(cluster: ClusterView) -> Check:
         return Check(ok=True, detail="not known: the checks above say why")
     waiting = {group: depth for group, depth in depths.items() if depth}
     if not waiting:
+        cluster.lonely.waiting_s((), time.monotonic())
         return Check(ok=True, detail="no task waits for a worker group without workers")
+    ages = cluster.lonely.waiting_s(waiting, time.monotonic())
+    if not (late := {group: depth for group, depth in waiting.items() if ages[group] > limit_s}):
+        return Check(
+            ok=True,
+            detail=f"no task has waited for a worker group without workers for {limit_s:g} s",
+        )
+    waiting = late
     named = ", ".join(f"{group} ({depth:,})" for group, depth in list(waiting.items())[:NAMED])
     more = ", …" if len(waiting) > NAMED else ""
     return Check(

@@ -1,6 +1,7 @@
 """What an API process sees of the cluster: its members, owners and queues, in ZooKeeper."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from shoal.api.operations.cluster.ownership import OwnershipWatch
@@ -11,6 +12,18 @@ from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.loop_lag import LoopLag
 from shoal.coordination.session.session import ZkSession
 from shoal.core.timing.cluster_time import STEP_S
+
+
+class LonelyGroups:
+    """Since when tasks have waited for worker groups without workers, as this process saw it."""
+
+    def __init__(self) -> None:
+        self.since_s: dict[str, float] = {}  # monotonic
+
+    def waiting_s(self, groups: Collection[str], now_s: float) -> dict[str, float]:
+        """Note all that there are now; return for how long each has been there, seconds."""
+        self.since_s = {group: self.since_s.get(group, now_s) for group in groups}
+        return {group: now_s - since_s for group, since_s in self.since_s.items()}
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,7 @@ class ClusterView:
     queue: TaskQueue
     lag: LoopLag  # of this process
     since: datetime  # when this process began to see the cluster
+    lonely: LonelyGroups = field(default_factory=LonelyGroups)
 
     def ahead_s(self, member: MemberInfo) -> float | None:
         """Return how far a member's clock is ahead of the cluster's time; None if it is right.

@@ -31,8 +31,9 @@ _SHOWN_ELSEWHERE = frozenset(
         "health.no_master",
         "health.commands",
         "health.master_database",
+        "health.worker_groups",
         "health.quarantined",
-        "health.export_lag",
+        "health.skipped",
     }
 )
 
@@ -88,10 +89,13 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
         console.print(line, soft_wrap=True)
     for what, grid in (("master", _masters(cluster, now)), ("worker", _workers(cluster, now))):
         console.print()
-        shown = grid.table(console.width, ("address", "up", "newest epoch", "group"))
-        console.print(shown if grid.rows else Text(f"no {what} is running", "red"))
+        table = grid.table(console.width, ("address", "up", "newest epoch", "group"))
+        console.print(table if grid.rows else Text(f"no {what} is running", "red"))
+    history = cluster.get("history")
+    is_behind = history is not None and bool(history["trouble"])
+    shown = _SHOWN_ELSEWHERE | ({"health.export_lag"} if is_behind else set())
     for finding in health.get("findings", []):
-        if finding["code"] not in _SHOWN_ELSEWHERE:
+        if finding["code"] not in shown:
             console.print(_check(False, harmless(finding["text"])), soft_wrap=True)
     for trouble in health.get("master_troubles", []):
         console.print(_check(False, trouble), soft_wrap=True)
@@ -111,7 +115,6 @@ def _show(api: "Api", health: "Health", cluster: "ClusterOut", *, partitions: bo
         if why := worker.get("logs_not_archived"):
             text = harmless(f"{worker['id']} cannot copy finished logs to the archive: {why}")
             console.print(_check(False, text), soft_wrap=True)
-    history = cluster.get("history")
     if history is not None and history["trouble"]:
         text = (
             f"the export of the history is behind since {history['since']}, and the purge waits "

@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import func, select, update
 
+from shoal.core.alerts.records import DefinitionKind
 from shoal.core.runs.states import TaskState
 from shoal.sql.driver.connection import Connection
-from shoal.sql.schema.tables import event, partition, task_instance
+from shoal.sql.schema.tables import alert_definition, event, partition, task_instance
 from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.value_sets import Among, numbers
 
 _T = task_instance.c
+_MOST_QUEUED = 1_000  # attempts that are looked at
 
 
 @dataclass(frozen=True)
@@ -31,16 +34,28 @@ class Backlogs:
         self._connection = connection
 
     async def oldest_queued(self) -> QueuedTask | None:
-        """Return the attempt with the lowest id among those that are queued; None: none is."""
-        row = await self._connection.first(
+        """Return the attempt that has waited longest; None: none is queued.
+
+        Of the ``_MOST_QUEUED`` with the lowest ids: an attempt may be queued long after it was
+        stored, or again, so the lowest id alone says little.
+        """
+        rows = await self._connection.rows(
             select(_T.id, _T.worker_group, _T.queued_at)
             .where(_T.state == TaskState.QUEUED)
             .order_by(_T.id)
-            .limit(1)
+            .limit(_MOST_QUEUED)
         )
-        if row is None or _instant(row.queued_at) is None:
-            return None
-        return QueuedTask(row.id, row.worker_group, row.queued_at)
+        found = [
+            QueuedTask(row.id, row.worker_group, at)
+            for row in rows
+            if (at := _instant(row.queued_at)) is not None
+        ]
+        return min(found, key=attrgetter("since"), default=None)
+
+    async def has_alert_rules(self) -> bool:
+        """Return whether any project has a rule for alerts now."""
+        rule = select(alert_definition.c.id).where(alert_definition.c.kind == DefinitionKind.RULE)
+        return await self._connection.first(rule.limit(1)) is not None
 
     async def first_event_after(self, position: int) -> datetime | None:
         """Return when the first event behind an id happened; None: there is none."""
