@@ -95,7 +95,8 @@ class ServerFailed(ClientError):
     """
 
     def __init__(self, program: str, reason: str, log: Path, log_tail: Sequence[str]) -> None:
-        self.program, self.log, self.log_tail = program, log, tuple(log_tail)
+        self.program, self.reason = program, reason
+        self.log, self.log_tail = log, tuple(log_tail)
         said = "\n".join(f"    {line}" for line in log_tail) or "    (it wrote nothing)"
         super().__init__(f"{program} {reason}; its log is {log}, which ends with\n{said}")
 

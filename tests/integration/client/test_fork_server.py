@@ -13,6 +13,8 @@ from typing import IO
 import psutil
 import pytest
 
+from shoal.client.errors import ServerFailed
+from shoal.client.local import fork_server
 from shoal.client.local.fork_server import ForkServer, RoleProcess
 from shoal.client.local.zookeeper import free_port
 from tests.support.processes import nothing_left
@@ -115,6 +117,29 @@ def test_roles_end_with_their_process_and_start_with_a_new_one(
     assert role.wait(DEADLINE_S) == -signal.SIGKILL
     again = server.start(["master", "--no-such-option"], os.environ, log)
     assert again.wait(DEADLINE_S) == 2
+
+
+def test_fork_that_takes_long_leaves_the_other_roles_alone(
+    server: ForkServer, data: Path, log: IO[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy = waiting(server, data, log)
+    parent = psutil.Process(healthy.pid).parent()
+    assert parent is not None
+    alert = ["alert", "--data", str(data)]
+    parent.suspend()
+    monkeypatch.setattr(fork_server, "START_S", 0.1)
+    with pytest.raises(ServerFailed, match="did not start a role within"):
+        server.start(alert, os.environ, log)
+    request = server.request(alert, os.environ, log)
+    assert request.poll() is None
+    assert healthy.poll() is None
+    parent.resume()
+    deadline = time.monotonic() + DEADLINE_S
+    while (role := request.poll()) is None or len(parent.children()) > 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert {child.pid for child in parent.children()} == {healthy.pid, role.pid}
+    assert healthy.poll() is role.poll() is None
 
 
 def test_nothing_outlives_the_supervisor(data: Path) -> None:

@@ -3,19 +3,23 @@
 import errno
 import fcntl
 import json
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from shoal.client.errors import AlreadyRunning, DataFolderUnusable, PortTaken
+from shoal.client.local import fork_server
 from shoal.client.local.background import start_detached
 from shoal.client.local.cluster import LocalCluster, _Process
 from shoal.client.local.data_folder import (
@@ -114,6 +118,46 @@ def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
     said = "\n".join(child.tail())
     assert "usage:" in said
     assert "an earlier start" not in said
+
+
+def test_a_failed_fork_is_tried_again_and_does_not_end_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ForkServer(tmp_path)
+    child = _Process("api", ["--no-such-argument"], tmp_path / "role.log", {}, server)
+    child.start()
+    assert child.process is not None
+    first = child.process
+    first.wait(DEADLINE_S)
+    now = time.monotonic()
+    news: list[str] = []
+
+    def look_until(said: str) -> None:
+        nonlocal now
+        deadline = time.monotonic() + DEADLINE_S
+        while not any(said in one for one in news):
+            assert time.monotonic() < deadline, news
+            now += 1.0
+            news.append(child.look(now) or "")
+            time.sleep(0.02)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "memfd_create", Mock(side_effect=OSError(errno.ENOMEM, "no memory")))
+        look_until("cannot start again yet: [Errno 12] no memory; starting it again in 1 s")
+    begin = fork_server._Process.__init__
+
+    def begin_and_die(self: fork_server._Process, *given: Path) -> None:
+        begin(self, *given)
+        self._process.kill()  # as the kernel does that needs its memory
+
+    with monkeypatch.context() as short_of_memory:
+        short_of_memory.setattr(fork_server._Process, "__init__", begin_and_die)
+        server.close()
+        look_until("ended before it started a role; starting it again in 2 s")
+    news.clear()
+    look_until("api ended with status 2")
+    assert child.process is not first
+    server.close()
 
 
 def test_a_zookeeper_that_cannot_start_again_does_not_end_the_cluster(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shoal.coordination import QueueEntry
 from shoal.coordination.cluster.lanes import LaneTurns, lane_of
 from shoal.coordination.queue.entry import lane_of_bucket, parse
+from shoal.coordination.queue.window import MOST_ENTRIES, EntryWindow, Line
 
 
 def taken_from(turns: LaneTurns, lines: dict[int, list[str]], count: int) -> str:
@@ -31,6 +32,56 @@ def test_newcomer_is_next_and_has_no_credit() -> None:
     lines[3] = ["c0"]
     assert "c" in taken_from(turns, lines, 2)
     assert abs(taken_from(turns, lines, 20).count("a") - 10) <= 1
+
+
+def entries_of(lane: int, count: int, *, priority: int = 2) -> list[QueueEntry]:
+    first = lane * 10_000 + 1
+    return [QueueEntry("g", priority, n, 2, n, 0, lane) for n in range(first, first + count)]
+
+
+def filled(window: EntryWindow, *lines: list[QueueEntry]) -> None:
+    """Let a reading find whole lanes."""
+    found = {
+        (line[0].workflow_priority, line[0].lane): Line(line, is_complete=True) for line in lines
+    }
+    window.fill(found, is_complete=True, unread=(), blocked=(), left_out=())
+
+
+def claimed(window: EntryWindow, count: int) -> list[int]:
+    """Claim what comes next; return the lanes."""
+    some = window.entries[:count]
+    window.taken(some)
+    window.drop({entry.task_instance_id for entry in some})
+    return [entry.lane for entry in some]
+
+
+def test_lane_that_was_away_has_no_credit_for_what_the_only_other_one_took() -> None:
+    window = EntryWindow()
+    filled(window, entries_of(2, 1))
+    claimed(window, 1)
+    for _ in range(50):
+        filled(window, entries_of(1, 10))
+        claimed(window, 10)
+    filled(window, entries_of(1, 300), entries_of(2, 300))
+    assert sorted(claimed(window, 20)) == [1] * 10 + [2] * 10
+
+
+def test_what_is_too_much_for_a_window_is_the_least_urgent() -> None:
+    window = EntryWindow()
+    filled(window)
+    urgent = entries_of(1, MOST_ENTRIES - 10, priority=1)
+    for entry in [*entries_of(3, 300, priority=4), *entries_of(2, 100), *urgent]:
+        window.add(entry)
+    window.trim()
+    assert window.entries == [*urgent, *entries_of(2, 10)]
+    assert window.reaches(entries_of(4, 1, priority=1)[0])
+    assert not window.reaches(entries_of(4, 1, priority=3)[0])
+    window.add(entries_of(4, 1, priority=1)[0])
+    for entry in entries_of(5, 20, priority=1):
+        window.add(entry)
+    window.trim()
+    assert {entry.workflow_priority for entry in window.entries} == {1}
+    assert not window.reaches(entries_of(2, 1)[0])
 
 
 def test_one_lane_keeps_its_order() -> None:

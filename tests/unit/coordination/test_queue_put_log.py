@@ -44,12 +44,12 @@ def test_puts_are_told_to_claimers_that_know_those_before() -> None:
 
 
 @pytest.mark.parametrize("count", [1, FEW, FEW + 1, 250])
-def test_of_a_long_put_the_first_entry_is_told(count: int) -> None:
+def test_of_a_long_put_the_first_entry_of_each_priority_is_told(count: int) -> None:
     notification, log = Notification(), PutLog("g")
     batch = [entry(task) for task in range(count)]
     notification.put(log, batch)
     assert puts_since("g", 0, notification.node) == [
-        Put(batch, more=False) if count <= FEW else Put(batch[:1], more=True)
+        Put(batch, more=False) if count <= FEW else Put(batch[:5], more=True)
     ]
 
 

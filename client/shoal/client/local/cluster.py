@@ -31,7 +31,7 @@ from shoal.client.local.data_folder import (
     write_state,
     zookeeper_credential,
 )
-from shoal.client.local.fork_server import ForkServer, RoleProcess
+from shoal.client.local.fork_server import START_S, ForkServer, Request, RoleProcess
 from shoal.client.local.java import find_java, spark_java_home
 from shoal.client.local.zookeeper import (
     HOST,
@@ -68,6 +68,8 @@ class _Process:
     environment: dict[str, str]
     server: ForkServer
     process: RoleProcess | None = None
+    request: Request | None = None  # for the next one, while that has no answer
+    late_at: float = 0.0  # when to say that it has none
     started: float = 0.0
     failures: int = 0
     restart_at: float | None = None
@@ -76,35 +78,58 @@ class _Process:
     output: IO[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:
-        """Start it; its output goes behind what earlier starts wrote."""
+        """Start it and wait for that. Raises ServerFailed, OSError."""
+        self.process = self._ask().wait()
+        self.started = time.monotonic()
+        self.restart_at = None
+
+    def _ask(self) -> Request:
+        """Ask for it; its output goes behind what earlier starts wrote."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         rotate(self.log)
         with self.log.open("ab") as output:
             self.log_start = output.tell()
-            self.process = self.server.start(self.arguments, self.environment, output)
-        self.started = time.monotonic()
-        self.restart_at = None
+            return self.server.request(self.arguments, self.environment, output)
 
     def look(self, now: float) -> str | None:
-        """Plan a restart if it has ended; return news for people."""
+        """Start it again if it has ended, without waiting; return news for people."""
         if now >= self.rotate_at:
             self.rotate_at = now + _LOGS_EVERY_S
             if rotate(self.log):
                 self.log_start = 0
-        if self.process is None or self.process.poll() is None:
-            return None
+        try:
+            if self.request is not None:
+                return self._look_at_request(self.request, now)
+            if self.process is None or self.process.poll() is None:
+                return None
+            if self.restart_at is not None and now >= self.restart_at:
+                self.request, self.late_at = self._ask(), now + START_S
+        except (ServerFailed, OSError) as error:
+            self.request = None
+            self.failures += 1
+            reason = f"{error.program} {error.reason}" if isinstance(error, ServerFailed) else error
+            return f"{self.name} cannot start again yet: {reason}; {self._plan_restart(now)}"
         if self.restart_at is None:
             healthy = now - self.started > _HEALTHY_S
             self.failures = 1 if healthy else self.failures + 1
-            pause = _BACKOFF_S[min(self.failures, len(_BACKOFF_S)) - 1]
-            self.restart_at = now + pause
-            return (
-                f"{self.name} ended with status {self.process.returncode}; starting it again "
-                f"in {pause:g} s (log: {self.log})"
+            return f"{self.name} ended with status {self.process.returncode}; " + (
+                self._plan_restart(now)
             )
-        if now >= self.restart_at:
-            self.start()
         return None
+
+    def _look_at_request(self, request: Request, now: float) -> str | None:
+        if (role := request.poll()) is not None:
+            self.process, self.request = role, None
+            self.started, self.restart_at = now, None
+        elif now >= self.late_at:
+            self.late_at = now + START_S
+            return f"{self.name} is still to start; its log is {self.log}"
+        return None
+
+    def _plan_restart(self, now: float) -> str:
+        pause = _BACKOFF_S[min(self.failures, len(_BACKOFF_S)) - 1]
+        self.restart_at = now + pause
+        return f"starting it again in {pause:g} s (log: {self.log})"
 
     def tail(self) -> list[str]:
         """Return the last lines that it wrote since its newest start."""
@@ -402,6 +427,8 @@ class LocalCluster:
         for prefix in ("api", "alert", "worker", "master"):
             group = [c for c in self._children if c.name.startswith(prefix)]
             for child in group:
+                if child.request is not None:
+                    child.request.give_up()
                 if child.process is not None and child.process.poll() is None:
                     child.process.terminate()
             deadline = time.monotonic() + STOP_TIMEOUT_S

@@ -10,7 +10,10 @@ The supervisor (``ForkServer``) and the process (``main``) talk by a Unix socket
 in each message. A request is ``{}`` with two descriptors: a file in memory with the command line
 and the environment of the role, and the role's log. The answer is ``{"pid": ...}`` with a
 descriptor of the process (pidfd_open(2)), or ``{"error": ...}``. When a role has ended, the
-process sends ``{"ended": pid, "status": ...}``. The order of ends and answers is that of events.
+process sends ``{"ended": pid, "status": ...}``. The order of ends and answers is that of events,
+and the order of answers is that of requests. A request may stay without an answer for long (a
+machine that swaps, a fork server that imports): the roles that run are not touched for that. The
+answer to a request that was given up kills the role that it names.
 
 If the process ends, the kernel kills all roles, and the next ``start`` begins with a new process.
 If the supervisor ends, the kernel kills the process, and so the roles. SIGTERM and SIGINT are
@@ -19,6 +22,7 @@ have tasks to end first.
 """
 
 import array
+import errno
 import gc
 import json
 import os
@@ -28,6 +32,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -92,6 +97,51 @@ class RoleProcess:
         self.send_signal(signal.SIGKILL)
 
 
+class Request:
+    """A role that was asked for."""
+
+    def __init__(self, server: "_Process") -> None:
+        self._server = server
+        self._role: RoleProcess | None = None
+        self._error: OSError | None = None
+        self._is_given_up = False
+
+    def poll(self) -> RoleProcess | None:
+        """Return the role, None while there is no answer. Raises ServerFailed and OSError."""
+        if self._role is None and self._error is None and self._server.receive():
+            raise self._server.failure("ended before it started a role")
+        if self._error is not None:
+            raise self._error
+        return self._role
+
+    def wait(self) -> RoleProcess:
+        """As ``poll``, for up to ``START_S``; then the request is given up."""
+        deadline = time.monotonic() + START_S
+        while (role := self.poll()) is None:
+            if not _is_readable(self._server.control.fileno(), deadline - time.monotonic()):
+                self.give_up()
+                raise self._server.failure(f"did not start a role within {START_S:g} s")
+        return role
+
+    def give_up(self) -> None:
+        """Kill the role that it leads to."""
+        self._is_given_up = True
+        if self._role is not None:
+            self._role.kill()
+
+    def answer(self, message: Mapping[str, Any], fds: Sequence[int]) -> None:
+        """Take the answer of the process."""
+        if "error" in message:
+            self._error = OSError(message["error"], os.strerror(message["error"]))
+        elif not fds:  # this process has no room for another descriptor
+            os.kill(message["pid"], signal.SIGKILL)
+            self._error = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        else:
+            self._role = RoleProcess(self._server, message["pid"], fds[0])
+            if self._is_given_up:
+                self._role.kill()
+
+
 class ForkServer:
     """The supervisor's side. Synchronous; for one thread, whose end ends the roles."""
 
@@ -111,11 +161,18 @@ class ForkServer:
     ) -> RoleProcess:
         """Start ``python -m shoal.client.local.roles ARGUMENTS``; it writes to ``output``.
 
-        Raises ServerFailed, or OSError if there is no room for another process.
+        Waits for it, up to ``START_S``. Raises ServerFailed, or OSError if there is no room for
+        another process.
         """
+        return self.request(arguments, environment, output).wait()
+
+    def request(
+        self, arguments: Sequence[str], environment: Mapping[str, str], output: IO[bytes]
+    ) -> Request:
+        """As ``start``, but do not wait for the role. Raises OSError."""
         self.prepare()
         assert self._process is not None
-        return self._process.start(arguments, environment, output)
+        return self._process.request(arguments, environment, output)
 
     def close(self) -> None:
         """End the process. Kills the roles that are left."""
@@ -134,6 +191,7 @@ class _Process:
         self.statuses: dict[int, int] = {}
         #: Whether the process has closed its end: the kernel kills all roles then.
         self.ended = False
+        self._requests: deque[Request] = deque()  # without an answer, the oldest first
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A role writes its command line over that of the process, so there must be room for it.
         room = "." * (len(os.fsencode(data)) + len(os.fsencode(sys.executable)) + _ROOM)
@@ -148,29 +206,20 @@ class _Process:
                 start_new_session=True,
             )
 
-    def start(
+    def request(
         self, arguments: Sequence[str], environment: Mapping[str, str], output: IO[bytes]
-    ) -> RoleProcess:
-        """See ``ForkServer.start``."""
-        request = {"arguments": list(arguments), "environment": dict(environment)}
+    ) -> Request:
+        """See ``ForkServer.request``."""
+        asked = {"arguments": list(arguments), "environment": dict(environment)}
         content = os.memfd_create("role", os.MFD_CLOEXEC)  # an environment may be large
         with open(content, "wb") as file:
-            file.write(json.dumps(request).encode())
+            file.write(json.dumps(asked).encode())
             file.flush()
             with suppress(BrokenPipeError):  # then there is no answer
                 socket.send_fds(self.control, [b"{}"], [content, output.fileno()])
-        deadline = time.monotonic() + START_S
-        while not self.ended:
-            if not _is_readable(self.control.fileno(), deadline - time.monotonic()):
-                self.close()
-                raise self._failure(f"did not start a role within {START_S:g} s")
-            if (answer := self._read()) is None:
-                continue
-            message, fds = answer
-            if "error" in message:
-                raise OSError(message["error"], os.strerror(message["error"]))
-            return RoleProcess(self, message["pid"], fds[0])
-        raise self._failure(f"ended with status {self._process.wait()}")
+        found = Request(self)
+        self._requests.append(found)
+        return found
 
     def receive(self) -> bool:
         """Take what has been reported; return whether the process has ended."""
@@ -178,22 +227,22 @@ class _Process:
             self._read()
         return self.ended
 
-    def _read(self) -> tuple[dict[str, Any], list[int]] | None:
-        """Return the answer that comes next; None if it was the end of a role, or of all."""
+    def _read(self) -> None:
+        """Take what comes next: an answer, the end of a role, or of all."""
         try:
             content, fds, _, _ = socket.recv_fds(self.control, _MOST_BYTES, 1)
         except ConnectionResetError:
             content, fds = b"", []
         if not content:
             self.ended = True
-            return None
+            return
         message: dict[str, Any] = json.loads(content)
         if "ended" in message:
             self.statuses[message["ended"]] = message["status"]
-            return None
+            return
         # A number that is in use again has no status any longer.
         self.statuses.pop(message.get("pid", 0), None)
-        return message, fds
+        self._requests.popleft().answer(message, fds)
 
     def close(self) -> None:
         """See ``ForkServer.close``."""
@@ -202,7 +251,8 @@ class _Process:
         self._process.wait()
         self.control.close()
 
-    def _failure(self, what: str) -> ServerFailed:
+    def failure(self, what: str) -> ServerFailed:
+        """Return the error that says ``what`` the process did, with the end of its log."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         return ServerFailed("the process of the roles", what, self._log, lines[-_TAIL_LINES:])
 

@@ -33,7 +33,7 @@ class LaneTurns:
         self._clock = 0
 
     def keep(self, lanes: Collection[int]) -> None:
-        """Note which lanes have entries. Others have no part any longer."""
+        """Note which lanes have entries. Others have no part any longer, and no credit later."""
         if len(lanes) <= 1 and not self._taken:
             return
         self._taken = {lane: count for lane, count in self._taken.items() if lane in lanes}
@@ -51,10 +51,10 @@ class LaneTurns:
 
     def merged(self, lines: Mapping[int, Sequence[T]]) -> Iterator[T]:
         """Yield the entries of several lanes in the order in which their turns come."""
+        self.keep(lines.keys())
         if len(lines) == 1:
             yield from next(iter(lines.values()))
             return
-        self.keep(lines.keys())
         turns = [(*self._turn(lane), lane, 0) for lane, entries in lines.items() if entries]
         heapify(turns)
         while turns:
@@ -67,9 +67,9 @@ class LaneTurns:
 
     def next(self, lanes: Collection[int]) -> int:
         """Return the lane whose turn it is."""
+        self.keep(lanes)
         if len(lanes) == 1:
             return next(iter(lanes))
-        self.keep(lanes)
         return min(lanes, key=lambda lane: (*self._turn(lane), lane))
 
     def _turn(self, lane: int) -> tuple[int, int]:

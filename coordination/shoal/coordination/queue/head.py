@@ -225,8 +225,7 @@ class QueueHead:
         self._blocked = {task: until for task, until in self._blocked.items() if until > now}
         try:
             await self._claimers.refresh()
-            count = self._size(wanted) + len(self._blocked)
-            found = await self._first(count, notification)
+            found = await self._first(self._size(wanted), notification)
         except BaseException:
             self.expire()
             raise
@@ -249,10 +248,13 @@ class QueueHead:
 
     def _size(self, wanted: int) -> int:
         """Return how many entries to read."""
-        if self._left_out:
-            return max(wanted, MOST_ENTRIES)  # what we want may be far behind
         fair_share = max(SHARE, SHARE_CLAIMS * wanted) * self._claimers.place.claimers
         return max(wanted, LEAST_ENTRIES, min(fair_share, MOST_ENTRIES) if self._shares else 0)
+
+    def _is_wanted(self, entry: QueueEntry) -> bool:
+        """Return whether an entry may be claimed now."""
+        is_blocked = entry.task_instance_id in self._blocked
+        return not is_blocked and entry.partition not in self._left_out
 
     async def _first(self, count: int, notification: Node | None) -> FirstEntries:
         self._notification = None
@@ -269,7 +271,7 @@ class QueueHead:
             if await self._session.exists(self._path, watch=self._on_notification):
                 self.notified.set()  # it came in between
             return FirstEntries()
-        found = await self._reader.first(outers, count)
+        found = await self._reader.first(outers, count, self._is_wanted)
         self._notification = stat.czxid, stat.version
         return found
 

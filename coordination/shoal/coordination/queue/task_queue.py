@@ -170,8 +170,9 @@ class TaskQueue:
     def leave_out(self, partitions: Iterable[int]) -> None:
         """Claim no entries of ``partitions`` until the next call: they are left to others.
 
-        Meanwhile only the first 1000 entries are searched for other partitions. ``wait`` returns
-        at once while there are any entries, so a caller that claims nothing has to pause.
+        Meanwhile the first 1000 entries of each lane are searched for other partitions, fewer of
+        each if there are more than eight lanes in a priority. ``wait`` returns at once while
+        there are any entries, so a caller that claims nothing has to pause.
         """
         self._left_out = frozenset(partitions)
         for head in self._heads.values():
@@ -281,6 +282,8 @@ class TaskQueue:
     async def ahead(self, entry: QueueEntry, most: int = 10_000) -> int | None:
         """Return how many entries of its group come before ``entry``, at most ``most``.
 
+        Within a priority lanes take turns, in the order of their numbers; claimers may begin with
+        another lane.
         None if it does not wait in the queue.
         """
         return await self._survey.ahead(entry, most)
@@ -290,6 +293,7 @@ class TaskQueue:
     ) -> tuple[list[QueueEntry], bool]:
         """Return at most ``most`` entries of a group behind ``after``, in order; whether more wait.
 
+        The order is that of ``ahead``.
         It takes at most some 1000 lists, so of many small instances fewer may come although more
         wait; go on behind the last one then. What is put or taken meanwhile may or may not show.
         """

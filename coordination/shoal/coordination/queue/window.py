@@ -59,17 +59,13 @@ class EntryWindow:
     @property
     def entries(self) -> list[QueueEntry]:
         """All entries, those first whose turn it is."""
-        if self._merged is None and len(self._lines) == 1:
-            (line,) = self._lines.values()
-            self._merged = line.entries
-        elif self._merged is None:
+        if self._merged is None:
             by_priority: defaultdict[int, dict[int, Sequence[QueueEntry]]] = defaultdict(dict)
             for (priority, lane), line in self._lines.items():
-                if line.entries:
-                    by_priority[priority][lane] = line.entries
+                by_priority[priority][lane] = line.entries
             self._merged = [
                 entry
-                for priority in sorted(by_priority)
+                for priority in range(HIGHEST, LOWEST + 1)  # those without entries forget turns
                 for entry in self._turns[priority].merged(by_priority[priority])
             ]
         return self._merged
@@ -124,13 +120,26 @@ class EntryWindow:
         self._merged = None
 
     def trim(self) -> None:
-        """Forget what is beyond ``MOST_ENTRIES``: of the least urgent, and of the longest lanes."""
+        """Forget what is beyond ``MOST_ENTRIES``: of the least urgent, and of the longest lanes.
+
+        So the window never has an entry but lacks a more urgent one.
+        """
         excess = sum(len(line.entries) for line in self._lines.values()) - MOST_ENTRIES
         while excess > 0:
-            _, line = max(self._lines.items(), key=lambda one: (len(one[1].entries), one[0]))
-            count = max(len(line.entries) - excess, len(line.entries) // 2)
-            excess -= len(line.entries) - count
-            line.cut(count)
+            least = max(priority for (priority, _), line in self._lines.items() if line.entries)
+            lanes = {key: line for key, line in self._lines.items() if key[0] >= least}
+            count = sum(len(line.entries) for line in lanes.values())
+            if count <= excess:
+                for key in lanes:
+                    del self._lines[key]
+                excess -= count
+                self._reads_to = least - 1
+            else:
+                _, line = max(lanes.items(), key=lambda one: (len(one[1].entries), one[0]))
+                kept = max(len(line.entries) - excess, len(line.entries) // 2)
+                excess -= len(line.entries) - kept
+                line.cut(kept)
+                self._reads_to = least
             self.is_complete, self._merged = False, None
 
     def taken(self, entries: Iterable[QueueEntry]) -> None:

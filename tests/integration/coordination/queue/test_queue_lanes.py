@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,61 @@ async def test_tasks_that_stand_in_two_places_are_claimed_once(session: ZkSessio
     claims += await queue.claim("g", 26, "w")  # what is left of the others is in the way
     assert sorted(claim.task_instance_id for claim in claims) == list(range(1, 31))
     assert await queue.claim("g", 1, "w") == []
+
+
+async def test_no_lane_brings_less_urgent_tasks_forward(session: ZkSession) -> None:
+    """Nor does one that is short, or many of which a reading passes over some."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put(backlog(1) + backlog(300, OTHER, first=1_000))
+    await putter.put(backlog(300, first=2_000, priority=4))
+    seen: list[int] = []
+    while len(seen) < 400:
+        seen += [c.entry.workflow_priority for c in await queue.claim("g", 8, "w")]
+    assert seen == sorted(seen)
+
+
+async def test_window_has_as_many_entries_as_are_wanted_of_uneven_lanes(
+    session: ZkSession,
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    entries = [QueueEntry("g", 2, lane, 2, lane, 0, lane) for lane in range(1, 31)]
+    await putter.put(entries + backlog(300, OTHER, first=1_000))
+    head = queue._head("g")
+    async with head.lock:
+        await head.choose(8)
+    assert len(head._window.entries) >= 128
+
+
+async def test_first_ones_of_a_lane_that_are_left_out_do_not_hide_the_others(
+    session: ZkSession,
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    await putter.put(QueueEntry("g", 2, n, 2, n, 1, FLOOD) for n in range(1, 701))
+    await putter.put(backlog(20, first=1_000) + backlog(400, OTHER, first=5_000))
+    found = [claim.entry for claim in await queue.claim("g", 20, "w")]
+    assert Counter(entry.lane for entry in found) == {FLOOD: 10, OTHER: 10}
+
+
+async def test_lanes_are_read_together(session: ZkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty lanes cost as many turns of waiting as one."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    await putter.put([QueueEntry("g", 2, n, 2, n, 0, n) for n in range(1, 51)])
+    waits, most, real = 0, 0, session.children
+
+    async def noted(path: str, **options: Any) -> object:
+        nonlocal waits, most
+        waits += 1
+        most = max(most, waits)
+        try:
+            return await real(path, **options)
+        finally:
+            waits -= 1
+
+    monkeypatch.setattr(session, "children", noted)
+    assert len(await queue.claim("g", 50, "w")) == 50
+    assert most >= 50

@@ -12,7 +12,9 @@ _OWNERSHIP = Place("shoal.coordination.recipes.ownership")
 _QUEUE = Place("shoal.coordination.queue.claims")
 _PUTTING = Place("shoal.coordination.queue.putter")
 _HEAD = Place("shoal.coordination.queue.head")
+_READER = Place("shoal.coordination.queue.reader")
 _WINDOW = Place("shoal.coordination.queue.window")
+_LANES = Place("shoal.coordination.cluster.lanes")
 _LANE_TESTS = "tests/integration/coordination/queue/test_queue_lanes.py"
 _MEMBERSHIP = Place("shoal.coordination.cluster.membership")
 _FENCE = Place("shoal.coordination.recipes.fence")
@@ -189,6 +191,27 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         f"{_LANE_TESTS}::test_task_of_another_project_is_next[True]",
         f"{_LANE_TESTS}::test_lanes_are_shared_fairly_until_both_are_used_up",
+    ),
+    Promise.PROGRESS.broken_if(
+        "less urgent entries are read while a lane of urgent ones was read in part",
+        _READER["_read_priority"].never("cut and found.count < count"),
+        f"{_LANE_TESTS}::test_no_lane_brings_less_urgent_tasks_forward",
+    ),
+    Promise.PROGRESS.broken_if(
+        "entries that cannot be claimed now hide those behind them in their lane",
+        _READER["add"].replace("self._is_wanted(entry)", "1"),
+        f"{_LANE_TESTS}::test_first_ones_of_a_lane_that_are_left_out_do_not_hide_the_others",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a task that stands in two places is chosen twice",
+        _WINDOW["fill"].drop("entry.task_instance_id not in seen"),
+        f"{_LANE_TESTS}::test_tasks_that_stand_in_two_places_are_claimed_once",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a lane that was away keeps turns that it did not take",
+        _LANES["merged"].drop("self.keep(lines.keys())"),
+        "tests/unit/coordination/test_lanes.py::"
+        "test_lane_that_was_away_has_no_credit_for_what_the_only_other_one_took",
     ),
     Promise.PROGRESS.broken_if(
         "a lane that is used up as far as it was read is left out",

@@ -66,7 +66,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "foreign names stay in the queue",
-        _READING["_parse_all"].replace("self._pruner.remove(...)", "_ = error"),
+        _READING["_add_all"].replace("self._pruner.remove(...)", "_ = error"),
         f"{_TEST_JUNK_ZNODES}::test_many_foreign_names_do_not_hide_the_entries_behind_them",
     ),
     Promise.PROGRESS.broken_if(

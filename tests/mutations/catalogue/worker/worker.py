@@ -26,6 +26,7 @@ _RETURNING = Place("shoal.worker.results.requeue")
 _MAIN = Place("shoal.worker.main")
 _LEFTOVERS = Place("shoal.worker.home.leftovers")
 _FORK_SERVER = Place("shoal.client.local.fork_server")
+_LOCAL_CLUSTER = Place("shoal.client.local.cluster")
 _TESTS = "tests/integration/worker"
 _TEST_FORK_SERVER = "tests/integration/client/test_fork_server.py"
 _JOURNAL_TESTS = "tests/unit/worker/intake/test_journal.py"
@@ -56,6 +57,17 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a signal for a role of a local cluster is lost in its first moment",
         _FORK_SERVER["_fork"].drop("signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)"),
         f"{_TEST_FORK_SERVER}::test_a_signal_right_after_the_fork_is_not_lost",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a role that starts after its request was given up stays beside its successor",
+        _FORK_SERVER["Request.answer"].never("self._is_given_up"),
+        f"{_TEST_FORK_SERVER}::test_fork_that_takes_long_leaves_the_other_roles_alone",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a failed fork ends the local cluster",
+        _LOCAL_CLUSTER["_Process.look"].replace("(ServerFailed, OSError)", "ServerFailed"),
+        "tests/unit/client/test_data_folder.py"
+        "::test_a_failed_fork_is_tried_again_and_does_not_end_the_cluster",
     ),
     Promise.NOTHING_LOST.broken_if(
         "a signal to all processes of a local cluster kills its roles at once",

@@ -11,7 +11,7 @@ from shoal.proto import shoal_pb2 as pb
 from shoal.worker.attempts import held
 from shoal.worker.attempts.held import HeldAttempt, HeldAttempts, PrefetchTimes
 from shoal.worker.attempts.lifecycle import AttemptEvent
-from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting
+from shoal.worker.intake.prefetch import PrefetchBuffer, Waiting, WaitingLines
 from tests.support.waiting import eventually
 
 NEVER_S = 1e6
@@ -244,3 +244,23 @@ async def test_without_eager_dispatch_no_slot_is_kept() -> None:
     site.enter(90, priority=4)
     site.succeed(1)
     assert site.begun == [1, 90]
+
+
+def test_lane_that_was_away_has_no_credit_among_those_that_wait_for_a_slot() -> None:
+    def entries_of(lane: int, count: int) -> list[QueueEntry]:
+        first = lane * 10_000
+        return [QueueEntry("g", 2, n, 2, n, 0, lane) for n in range(first, first + count)]
+
+    lines, waiting = WaitingLines(), range(100_000)
+    lines.begun(entries_of(2, 1)[0])
+    for entry in entries_of(1, 100):
+        lines.begun(entry)  # at once: none waits
+    for entry in entries_of(1, 50) + entries_of(2, 50):
+        lines.add(entry)
+    lanes = []
+    for _ in range(20):
+        first = lines.pop(waiting)
+        assert first is not None
+        lines.begun(first)
+        lanes.append(first.lane)
+    assert sorted(lanes) == [1] * 10 + [2] * 10

@@ -44,7 +44,9 @@ class WaitingLines:
 
     def begun(self, entry: QueueEntry) -> None:
         """Note that an entry has got a slot: it is the turn of other lanes."""
-        self._turns[entry.workflow_priority].take(entry.lane)
+        turns = self._turns[entry.workflow_priority]
+        turns.keep({*self._lines.get(entry.workflow_priority, ()), entry.lane})
+        turns.take(entry.lane)
 
     def pop(self, waiting: Container[int]) -> QueueEntry | None:
         """Take out the entry that comes next among those whose tasks are ``waiting``."""
