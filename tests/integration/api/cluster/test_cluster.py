@@ -32,7 +32,7 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
     found = (await api.client.get(f"{PREFIX}/health")).json()
     assert found["status"] == "degraded"
     assert found["checks"] == {
-        "database": {"ok": True, "detail": "sqlite answers"},
+        "database": {"ok": True, "detail": "sqlite answers and stores"},
         "zookeeper": {"ok": True, "detail": "connected"},
         "partitions": {"ok": True, "detail": f"{PARTITIONS} partitions are owned, or soon will be"},
         "commands": {"ok": True, "detail": "none has been pending for more than 30 s"},
@@ -206,7 +206,11 @@ async def test_a_locked_database_delays_nobody_who_reads(
     with closing(sqlite3.connect(cluster.data / "shoal.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         assert (await api.client.get(f"{PREFIX}/workflows")).status_code == 200
-        assert (await api.client.get(f"{PREFIX}/health")).json()["checks"]["database"]["ok"]
+        check = (await api.client.get(f"{PREFIX}/health")).json()["checks"]["database"]
+        assert check == {
+            "ok": False,
+            "detail": "sqlite answers, but did not store a row within 3 s",
+        }
 
 
 async def test_masters_without_the_database_are_named(api: Api) -> None:
