@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from shoal.alert.jobs import event_reader
+from shoal.core.alerts.records import DefinitionKind
 from shoal.sql.repositories.events import NewEvent
 from shoal.sql.schema.tables import alert, task_instance
 from tests.integration.alert.conftest import Site
@@ -302,6 +303,7 @@ async def test_open_alerts_outlive_their_time(ready: Site) -> None:
         async with asyncio.timeout(DEADLINE_S):
             while sum(one.state == "RESOLVED" for one in await ready.alerts()) < 2:
                 await asyncio.sleep(0.02)
+    await published(ready.database, definition("open", ["a"], project="p"))
     now = datetime.now(UTC)
     async with ready.database.unit_of_work() as uow:
         long_ago = now - timedelta(days=99)
@@ -311,6 +313,35 @@ async def test_open_alerts_outlive_their_time(ready: Site) -> None:
         assert await uow.alerts.prune(now - timedelta(days=90), 10) == 1
         await uow.commit()
     assert [one.workflow for one in await ready.alerts()] == ["open", "ended late"]
+
+
+async def test_old_open_alerts_go_whose_end_nobody_hears_of(ready: Site) -> None:
+    """Their workflow or rule is gone, or a newer alert of the rule is open about the same."""
+    for workflow in ("kept", "repeated"):
+        await published(ready.database, definition(workflow, ["a"], project="p"))
+    async with ready.server():
+        for run, workflow in enumerate(("kept", "gone", "repeated", "repeated"), 1):
+            await ready.fails(workflow, run=run)
+        async with asyncio.timeout(DEADLINE_S):
+            while len(await ready.alerts()) < 4:
+                await asyncio.sleep(0.02)
+    now = datetime.now(UTC)
+
+    async def pruned() -> list[tuple[str, int | None]]:
+        async with ready.database.unit_of_work() as uow:
+            await uow.alerts.prune(now - timedelta(days=90), 10)
+            await uow.commit()
+        return sorted((one.workflow, one.instance_id) for one in await ready.alerts())
+
+    assert len(await pruned()) == 4  # they are not old
+    async with ready.database.unit_of_work() as uow:
+        await uow.connection.execute(update(alert).values(at=now - timedelta(days=99)))
+        await uow.commit()
+    assert await pruned() == [("kept", 1), ("repeated", 4)]
+    async with ready.database.unit_of_work() as uow:
+        await uow.alert_definitions.delete("p", DefinitionKind.RULE, "failures")
+        await uow.commit()
+    assert await pruned() == []
 
 
 async def task_ended(site: Site, outputs: dict[str, str]) -> None:

@@ -282,6 +282,8 @@ class TaskQueue:
     async def ahead(self, entry: QueueEntry, most: int = 10_000) -> int | None:
         """Return how many entries of its group come before ``entry``, at most ``most``.
 
+        Within a priority lanes take turns, in the order of their numbers; claimers may begin with
+        another lane.
         None if it does not wait in the queue.
         """
         return await self._survey.ahead(entry, most)
@@ -291,6 +293,7 @@ class TaskQueue:
     ) -> tuple[list[QueueEntry], bool]:
         """Return at most ``most`` entries of a group behind ``after``, in order; whether more wait.
 
+        The order is that of ``ahead``.
         It takes at most some 1000 lists, so of many small instances fewer may come although more
         wait; go on behind the last one then. What is put or taken meanwhile may or may not show.
         """

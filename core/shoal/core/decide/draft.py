@@ -45,7 +45,8 @@ _WORTH_TELLING = FINISHED_WORKFLOW | {WorkflowState.PAUSED, WorkflowState.RUNNIN
 
 
 _SHORT_STEPS = 5_000  # some 10 ms
-_MOST_STEPS = 10 * RENDER_STEPS
+# Of one decision; a MAP that needs more goes on with the next report of one of its children.
+_MOST_STEPS, _MOST_CHARACTERS = 10 * RENDER_STEPS, 4 * RENDER_CHARACTERS
 
 
 class LongDecision(Exception):
@@ -76,7 +77,7 @@ class Draft:
         self.at = at
         self._most = most
         self.rendering = (
-            Budget(_MOST_STEPS, 4 * RENDER_CHARACTERS)
+            Budget(_MOST_STEPS, _MOST_CHARACTERS)
             if most == sys.maxsize
             else _ShortBudget(_SHORT_STEPS, RENDER_CHARACTERS // 16)
         )
@@ -103,6 +104,13 @@ class Draft:
         self._unresolved: dict[str, int] = {}
         self._counts: defaultdict[TaskState, int] = defaultdict(int)
         self._handled: defaultdict[TaskState, int] = defaultdict(int)
+
+    @property
+    def has_room_for_texts(self) -> bool:
+        """Whether one more task may use its whole budget for texts."""
+        return (
+            self.rendering.steps >= RENDER_STEPS and self.rendering.characters >= RENDER_CHARACTERS
+        )
 
     # -- reading -----------------------------------------------------------------------------
 

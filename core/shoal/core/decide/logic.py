@@ -119,6 +119,8 @@ def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
         try:
             child = _start_child(draft, attempt, new, (children.items or [])[new])
         except ShoalError as error:
+            if not draft.has_room_for_texts and children.moving():
+                break  # others have used the budget; a child's report brings a new one
             if not children.any_started():
                 raise  # of most tasks all items have the same texts
             children.refuse(new, str(error))

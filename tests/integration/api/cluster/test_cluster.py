@@ -32,7 +32,7 @@ async def test_a_cluster_without_members_is_degraded(api: Api) -> None:
     found = (await api.client.get(f"{PREFIX}/health")).json()
     assert found["status"] == "degraded"
     assert found["checks"] == {
-        "database": {"ok": True, "detail": "sqlite answers"},
+        "database": {"ok": True, "detail": "sqlite answers and stores"},
         "zookeeper": {"ok": True, "detail": "connected"},
         "partitions": {"ok": True, "detail": f"{PARTITIONS} partitions are owned, or soon will be"},
         "commands": {"ok": True, "detail": "none has been pending for more than 30 s"},

@@ -131,8 +131,8 @@ def test_rebalance_backlog_and_missing_owners_are_seen(
 def test_partitions_are_listed_on_request(shoal: Shoal, server: ScriptedServer) -> None:
     rows = [line.split() for line in shoal("status", "--partitions").out.splitlines()]
     assert ["5", MASTERS[1], "4294967305", "1,500"] in rows
-    assert ["100", "nobody", "12"] in rows
-    assert sum(1 for row in rows if row[1:2] == ["nobody"]) == 40
+    assert ["100", "no", "owner", "12"] in rows
+    assert sum(1 for row in rows if row[1:3] == ["no", "owner"]) == 40
 
 
 def test_worker_that_takes_no_tasks_says_why(shoal: Shoal, server: ScriptedServer) -> None:
@@ -201,7 +201,7 @@ def test_what_other_consumers_have_quarantined_is_shown(
     newest = [quarantined(), held, quarantined(consumer="masters", item="99")]
     show(server, cluster(), quarantine={"held": 2, "skipped": 1, "newest": newest})
     lines = shoal("status").out.splitlines()
-    [line] = [one for one in lines if one.startswith("alerts: event 17 of flights was skipped: ")]
+    [line] = [one for one in lines if one.startswith("✗ alerts: event 17 of flights was skipped: ")]
     assert "(occurrences.py:166)" in line
     assert "\x1b" not in line
     assert "✗ alerts: workflow flights/daily of flights is quarantined: why" in lines

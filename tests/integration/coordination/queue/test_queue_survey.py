@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import pytest
 
@@ -171,3 +172,39 @@ async def test_entries_are_put_in_their_order(
     waiting = [QueueEntry("g", 3, 1, 0, 5, 0), *entries(3, 3), QueueEntry("a", 4, 9, 4, 1, 0)]
     await queue.put(reversed(waiting))
     assert put == sorted(waiting)
+
+
+@pytest.mark.parametrize(("most", "lists"), [(1, 1000), (3, 1), (7, 1000), (10_000, 1000)])
+async def test_lanes_take_turns_in_what_is_listed_and_counted(
+    tree: ZkSession, most: int, lists: int
+) -> None:
+    """Also where one is short, has a few large buckets or many small ones."""
+    queue = TaskQueue(tree, QueueLimits(page_lists_at_once=4, most_lists=lists, lists_at_once=3))
+    large = [QueueEntry("g", 2, 1, 2, task, 0, 11) for task in range(20)]
+    small = [QueueEntry("g", 2, 100 * n, 2, 9_000 + n, 0, 22) for n in range(30)]
+    short = [QueueEntry("g", 2, 7, 2, 5_000, 0, 33)]
+    urgent = [QueueEntry("g", 1, 8, 2, 6_000 + n, 0, 22) for n in range(2)]
+    last = [QueueEntry("g", 4, 9, 2, 7_000, 0, 11)]
+    await queue.put([*large, *small, *short, *urgent, *last])
+    turns = [one for some in zip_longest(large, small, short) for one in some if one]
+    waiting = [*urgent, *turns, *last]
+    seen: list[QueueEntry] = []
+    more = True
+    while more:
+        found, more = await queue.waiting("g", seen[-1] if seen else None, most)
+        seen += found
+    assert seen == waiting
+    assert [await queue.ahead(entry) for entry in waiting] == list(range(len(waiting)))
+    assert await queue.ahead(waiting[40], 40) == await queue.ahead(waiting[41], 40) == 40
+    assert await queue.ahead(QueueEntry("g", 2, 1, 2, 21, 0, 11)) is None
+
+
+async def test_page_goes_on_in_all_lanes_where_its_last_entry_was(queue: TaskQueue) -> None:
+    """Also after the first ones were claimed."""
+    lanes = [[QueueEntry("g", 2, n, 2, 1000 * n + k, 0, n) for k in range(20)] for n in (1, 2)]
+    await queue.put([*lanes[0], *lanes[1]])
+    first, _ = await queue.waiting("g", None, 11)
+    assert len(await queue.claim("g", 8, "w")) == 8
+    rest, more = await queue.waiting("g", first[-1], 100)
+    assert not more
+    assert sorted(first + rest) == sorted(lanes[0] + lanes[1])

@@ -47,6 +47,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         "::test_item_that_cannot_be_rendered_is_refused_and_the_others_run",
     ),
     Promise.PROGRESS.broken_if(
+        "items of a MAP fail because others have used the budget of their decision",
+        _LOGIC["_advance"].never("not draft.has_room_for_texts and children.moving()"),
+        "tests/unit/core/decide/test_decide_children.py"
+        "::test_items_beyond_the_budget_of_a_decision_start_in_later_ones",
+    ),
+    Promise.PROGRESS.broken_if(
         "long texts of a payload are rendered in the event loop",
         _PAYLOADS["PayloadMaker.make"].replace(
             "has_long_texts(spec, own)", "has_long_texts(spec, own) and False"

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from shoal.core.decide import draft
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import KillRequested, RerunRequested
@@ -316,6 +319,24 @@ def test_map_keeps_its_window_full_and_passes_items_on() -> None:
     assert family.state(top) is W.SUCCEEDED
     assert [family.parameters[i]["item"] for i in family.of("leaf")] == ["0", "1", "2", "3", "4"]
     assert family.task(top, "m").outputs == {"n": '["0", "1", "2", "3", "4"]'}
+
+
+def test_items_beyond_the_budget_of_a_decision_start_in_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many run in parallel: what one decision may render fails no item."""
+    monkeypatch.setattr(draft, "_MOST_CHARACTERS", 3_000)
+    monkeypatch.setattr(draft, "RENDER_CHARACTERS", 1_000)
+    task = each("leaf", list(range(10)), 10)
+    task["params"]["parameters"] = {"big": "x" * 700 + "${item}"}
+    family = Family({"top": {"m": task}, "leaf": {"x": {}}})
+    top = family.create("top")
+    assert 0 < len(family.lines) < 10
+    family.deliver_all()
+    while waiting := [one for one in family.of("leaf") if family.state(one) is W.RUNNING]:
+        family.do(waiting[0], "x")
+    assert family.state(top) is W.SUCCEEDED
+    assert len(family.of("leaf")) == 10
 
 
 def test_empty_map_succeeds() -> None:

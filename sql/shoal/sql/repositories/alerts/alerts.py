@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, exists, or_, select, update
 
 from shoal.core.alerts.occurrences import Trigger
-from shoal.core.alerts.records import Alert, AlertState, NewAlert
+from shoal.core.alerts.records import Alert, AlertState, DefinitionKind, NewAlert
 from shoal.core.alerts.rules import Severity
 from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection, batched
@@ -16,10 +16,12 @@ from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import (
     IS_OPEN_ALERT,
     alert,
+    alert_definition,
     alert_delivery,
     alert_mention,
     alert_try,
     project,
+    workflow,
 )
 from shoal.sql.statements.rows import (
     OnUnreadable,
@@ -207,13 +209,12 @@ class Alerts:
         """Delete alerts that ended before ``before``, and their messages; return how many.
 
         At most ``limit``. Open alerts are kept: notifications of their ends are still to be sent.
+        But old ones go whose end nobody will hear of, or whose end a newer open one tells.
         """
-        old = (
-            select(_A.id)
-            .where(_A.at < before, _A.state != AlertState.OPEN)
-            .where(or_(_A.resolved_at.is_(None), _A.resolved_at < before))
-            .order_by(_A.id)
+        has_ended = and_(
+            _A.state != AlertState.OPEN, or_(_A.resolved_at.is_(None), _A.resolved_at < before)
         )
+        old = select(_A.id).where(_A.at < before, or_(has_ended, _is_forsaken())).order_by(_A.id)
         ids = [row.id for row in await self._connection.rows(old.limit(limit))]
         for some in batched(ids, _TOGETHER):
             await self._connection.execute(
@@ -239,6 +240,28 @@ class Alerts:
                 delete(alert_delivery).where(alert_delivery.c.id.in_(some))
             )
         return len(ids)
+
+
+def _is_forsaken() -> ColumnElement[bool]:
+    """An open alert whose rule or workflow is gone, or with a newer one of the same about it."""
+    newer = alert.alias("newer")
+    has_rule = exists().where(
+        alert_definition.c.project_id == _A.project_id,
+        alert_definition.c.kind == DefinitionKind.RULE,
+        alert_definition.c.name == _A.rule,
+    )
+    has_workflow = exists().where(
+        workflow.c.project_id == _A.project_id, workflow.c.name == _A.workflow
+    )
+    is_repeated = exists().where(
+        newer.c.project_id == _A.project_id,
+        newer.c.subject == _A.subject,
+        newer.c.rule == _A.rule,
+        IS_OPEN_ALERT,  # of the newer one: the inner query's name comes first
+        newer.c.id > _A.id,
+    )
+    is_orphan = or_(~has_rule, and_(_A.workflow != "", ~has_workflow), is_repeated)
+    return and_(_A.state == AlertState.OPEN, is_orphan)
 
 
 def _event(one: Alert, state: str, at: datetime) -> NewEvent:
