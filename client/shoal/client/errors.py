@@ -228,13 +228,21 @@ class ApiProblem(ClientError):
     """An error answer of the API.
 
     ``kind`` is the last part of the problem's type, such as "not-found"; ``errors`` names the
-    fields that are wrong.
+    fields that are wrong. ``retry_after_s``: when the API says that it may be tried again; None: it
+    says nothing.
     """
 
     def __init__(
-        self, status: int, kind: str, title: str, detail: str, errors: Sequence[FieldProblem] = ()
+        self,
+        status: int,
+        kind: str,
+        title: str,
+        detail: str,
+        errors: Sequence[FieldProblem] = (),
+        retry_after_s: float | None = None,
     ) -> None:
         self.status, self.kind, self.title, self.detail = status, kind, title, detail
+        self.retry_after_s = retry_after_s
         self.errors = tuple(errors)
         # Some details sum up the fields already.
         lines = [f"  {e.field}: {e.message}" for e in errors if e.message not in detail]

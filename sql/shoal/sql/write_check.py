@@ -4,17 +4,22 @@ A server is read-only during a switchover, a disk fills up, a file is moved away
 answered then. So a row is written now and then when a caller asks, at most every ``EVERY_S``
 however many ask. What real writes were refused for counts as well, for ``REMEMBERED_S``: on a full
 disk there may be room for a small row, but for no larger one.
+
+A write that takes long is no failure at first: a migration or a large purge may hold the lock for
+some seconds. Callers do not wait for it, and get the result of the write before it.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from shoal.sql.errors import DatabaseUnwritable, SqlError
+from shoal.sql.errors import DatabaseUnavailable, DatabaseUnwritable, SqlError
 
 EVERY_S = 5.0  # between two writes
 RETRY_S = 1.0  # after one that failed
 REMEMBERED_S = 8.0  # a refused write of others
+PATIENCE_S = 1.0  # of a caller
+STUCK_S = 8.0  # after which a write that is under way has failed
 
 
 class WriteCheck:
@@ -24,7 +29,7 @@ class WriteCheck:
         self._write = write
         self._under_way: asyncio.Task[SqlError | None] | None = None
         self._failure: SqlError | None = None  # of the last write
-        self._ended_s = float("-inf")  # when that ended; monotonic
+        self._began_s = self._ended_s = float("-inf")  # of the newest write; monotonic
         self._refusal: tuple[DatabaseUnwritable, float] | None = None  # of others, and when
 
     @property
@@ -42,10 +47,19 @@ class WriteCheck:
     async def require(self) -> None:
         """Return if the database stores rows. Raises SqlError otherwise."""
         if self._under_way is None and self._is_due():
+            self._began_s = time.monotonic()
             self._under_way = asyncio.create_task(self._check(), name="database write check")
         failure = self._failure
-        if self._under_way is not None:
-            failure = await asyncio.shield(self._under_way)
+        if (writing := self._under_way) is not None:
+            await asyncio.wait([writing], timeout=PATIENCE_S)
+            took_s = time.monotonic() - self._began_s
+            if writing.done():
+                failure = writing.result()
+            elif took_s >= STUCK_S:
+                raise DatabaseUnavailable(
+                    f"the database has not stored a row for {took_s:.0f} s: another transaction "
+                    "holds a lock, or its disk or a synchronous standby does not answer"
+                )
         if failure is not None:
             raise failure
         if self._refusal is not None:

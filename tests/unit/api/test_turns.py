@@ -69,3 +69,18 @@ async def test_who_waits_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         await site.request("c")
     site.may_end.set()
     await asyncio.gather(*sent)
+
+
+async def test_requests_of_one_caller_wait_longer_for_each_other_than_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "WAIT_S", 0.02)
+    site = Site()
+    sent = site.send("a", "a")
+    await asyncio.sleep(0.1)
+    assert not any(one.done() for one in sent)
+    monkeypatch.setattr(turns, "WAIT_FOR_OWN_S", 0.02)
+    with pytest.raises(TooManyRequests, match="your other large requests have taken"):
+        await site.request("a")
+    site.may_end.set()
+    await asyncio.gather(*sent)

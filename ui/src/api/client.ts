@@ -14,8 +14,10 @@ export class ApiProblem extends Error {
   /** Of a precondition that did not hold (412): how the thing is now, and its ETag. */
   readonly current: unknown
   readonly tag: string | null
+  /** Of a refusal for now (429): when to try again, in seconds. */
+  readonly retryAfterS: number | null
 
-  constructor(status: number, problem: Partial<Problem> & { current?: unknown }, tag: string | null = null) {
+  constructor(status: number, problem: Partial<Problem> & { current?: unknown }, tag: string | null = null, retryAfter: string | null = null) {
     super(problem.detail ?? '')
     this.status = status
     this.kind = (problem.type ?? '').replace('/problems/', '')
@@ -23,6 +25,7 @@ export class ApiProblem extends Error {
     this.fields = problem.errors ?? []
     this.current = problem.current ?? null
     this.tag = tag
+    this.retryAfterS = retryAfter !== null && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : null
   }
 }
 
@@ -48,7 +51,7 @@ export async function takeTagged<T>(asked: Promise<Answer<T>>): Promise<Tagged<T
   const { data, error, response } = await answered(asked)
   const etag = response.headers.get('ETag')
   if (response.ok) return { value: data as T, etag: etag ?? '' }
-  throw new ApiProblem(response.status, isProblem(error) ? error : {}, etag)
+  throw new ApiProblem(response.status, isProblem(error) ? error : {}, etag, response.headers.get('Retry-After'))
 }
 
 /** Returns the header of a change: of the state with this mark, or (none) of what is not there yet. */

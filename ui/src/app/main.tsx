@@ -4,7 +4,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { App as AntApp, ConfigProvider } from 'antd'
 import { StrictMode, useEffect } from 'react'
 import { createRoot } from 'react-dom/client'
-import { ApiProblem } from '@/api/client'
+import { isSentAgain, pauseMs } from '@/api/retries'
 import { startLive } from '@/live/live'
 import { changeLanguage, startLanguages, useComponentTexts } from '@/shared/i18n'
 import { settings, useSettings } from '@/shared/settings'
@@ -12,15 +12,13 @@ import './app.css'
 import { makeRouter } from './router'
 import { themeOf, useDark } from './theme'
 
-const TRIES = 2
-
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 30_000, // events say sooner when something has changed
       refetchOnWindowFocus: false,
-      // What the server has refused, it will refuse again.
-      retry: (count, error) => count < TRIES && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+      retry: isSentAgain,
+      retryDelay: pauseMs,
     },
   },
 })

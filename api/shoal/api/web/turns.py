@@ -2,8 +2,9 @@
 
 Each takes up to some seconds of processor time, in threads that share the interpreter with the
 event loop. So two are under way at a time, one of each caller, and the loop keeps its share. Those
-that come while a caller's own is under way wait, up to ``MOST_WAITING`` of them and for ``WAIT_S``.
-All others get 429 with the time after which to try again. Other requests take no turn.
+that come while a caller's own is under way wait, up to ``MOST_WAITING`` of them, for
+``WAIT_FOR_OWN_S`` until the caller's own are over and for ``WAIT_S`` until those of others are. All
+others get 429 with the time after which to try again. Other requests take no turn.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ from shoal.api.web.errors import TooManyRequests
 
 MOST_AT_ONCE = 2  # of all callers
 MOST_WAITING = 16  # of one caller: a page of the web UI asks for several results at once
+# Clients wait 30 s for an answer. The own are few and end one after the other.
+WAIT_FOR_OWN_S = 15.0
 WAIT_S = 10.0
 RETRY_AFTER_S = 2.0
 
@@ -39,15 +42,18 @@ class LargeRequests:
         self._there[caller] += 1
         try:
             async with AsyncExitStack() as stack:
-                try:
-                    async with asyncio.timeout(WAIT_S):
-                        await stack.enter_async_context(self._locks[caller])
-                        await stack.enter_async_context(self._room)
-                except TimeoutError:
-                    raise TooManyRequests(
-                        f"other large requests have taken {WAIT_S:g} s; try again later",
-                        RETRY_AFTER_S,
-                    ) from None
+                for whose, wait_s, place in (
+                    ("your other", WAIT_FOR_OWN_S, self._locks[caller]),
+                    ("other", WAIT_S, self._room),
+                ):
+                    try:
+                        async with asyncio.timeout(wait_s):
+                            await stack.enter_async_context(place)
+                    except TimeoutError:
+                        raise TooManyRequests(
+                            f"{whose} large requests have taken {wait_s:g} s; try again later",
+                            RETRY_AFTER_S,
+                        ) from None
                 yield
         finally:
             self._there[caller] -= 1

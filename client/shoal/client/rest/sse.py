@@ -78,7 +78,8 @@ class Reconnecting:
     """The events of a stream that comes back after every interruption.
 
     ``connect`` opens a response that continues behind an event id. Raises ApiUnreachable when
-    it could not come back for ``patience_s``, and ApiProblem at once if the API refuses.
+    it could not come back for ``patience_s``, and ApiProblem at once if the API refuses. What it
+    refuses for now (429) is tried again after the time that it names.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Reconnecting:
     def __iter__(self) -> Iterator[ServerEvent]:
         failures, broken_since = 0, time.monotonic()
         while True:
-            connected = False
+            connected, after_s = False, 0.0
             try:
                 with self._connect(self._last_id) as response:
                     connected = True
@@ -107,8 +108,11 @@ class Reconnecting:
             except (ApiProblem, ApiUnreachable) as error:
                 if connected:
                     broken_since = time.monotonic()
-                refused = isinstance(error, ApiProblem) and error.status not in TRANSIENT
-                if refused or time.monotonic() - broken_since > self._patience_s:
+                refused = False
+                if isinstance(error, ApiProblem):
+                    refused = error.status not in TRANSIENT | {429}
+                    after_s = error.retry_after_s or 0.0
+                if refused or time.monotonic() + after_s - broken_since > self._patience_s:
                     raise
-            time.sleep(self._pauses_s[min(failures, len(self._pauses_s) - 1)])
+            time.sleep(max(after_s, self._pauses_s[min(failures, len(self._pauses_s) - 1)]))
             failures += 1

@@ -15,6 +15,7 @@ from sqlalchemy import text
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseMissing, DatabaseMoved, DatabaseUnavailable, DatabaseUnwritable
 from shoal.sql.startup import migrate_when_there
+from shoal.sql.write_check import WriteCheck
 from tests.integration.sql.given import NOW
 from tests.support.programs import lacking
 
@@ -269,3 +270,23 @@ async def test_a_start_beside_a_long_migration_waits(
     with pytest.raises(DatabaseUnavailable):  # what is no matter of time ends it
         async with Database("sqlite:////proc/nowhere/shoal.db") as database:
             await migrate_when_there(database)
+
+
+async def test_write_that_hangs_is_a_failure_only_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without it, one long transaction of another process makes the cluster look broken."""
+    monkeypatch.setattr("shoal.sql.write_check.PATIENCE_S", 0.01)
+    held = asyncio.Event()
+
+    async def write() -> None:
+        await held.wait()
+
+    check = WriteCheck(write)
+    await check.require()
+    monkeypatch.setattr("shoal.sql.write_check.STUCK_S", 0.0)
+    with pytest.raises(DatabaseUnavailable, match="has not stored a row for"):
+        await check.require()
+    held.set()
+    await check.close()
+    await check.require()

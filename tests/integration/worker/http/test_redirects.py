@@ -94,7 +94,7 @@ async def test_loop_of_redirects_ends(server: HttpServer, tmp_path: Path) -> Non
     [
         ("file:///etc/passwd", "no http or https URL"),
         ("gopher://127.0.0.1/", "no http or https URL"),
-        ("http://[::1", "no URL"),
+        ("http://[::1", "not a URL"),
         ("http://127.0.0.2:1/", "127.0.0.2 may not be reached from this machine"),
         ("http://2130706434:1/", "(127.0.0.2) may not be reached"),
         ("http://[::ffff:127.0.0.2]:1/", "may not be reached"),

@@ -105,7 +105,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a caller takes all turns of large requests",
-        _TURNS["LargeRequests.turn"].drop("await stack.enter_async_context(self._locks[caller])"),
+        _TURNS["LargeRequests.turn"].drop('("your other", WAIT_FOR_OWN_S, self._locks[caller])'),
         f"{_TURNS_TESTS}::test_a_caller_has_one_turn_and_leaves_the_other_to_others",
     ),
     Promise.PROGRESS.broken_if(

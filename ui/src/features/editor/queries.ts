@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { stringify } from 'yaml'
 import { api, ApiProblem, take, takeTagged, type Tagged } from '@/api/client'
+import { isSentAgainIfRefusedForNow } from '@/api/retries'
 import type { Layout } from '@/api/types'
 
 const PAGE = 200
@@ -73,7 +74,7 @@ export const problemsOf = (project: string, name: string, text: string) =>
     queryFn: () => take(api.POST('/api/v1/projects/{project}/workflows/{name}/validate', { params: pathOf(project, name), body: { text } })),
     staleTime: 60_000,
     gcTime: 60_000,
-    retry: false,
+    retry: isSentAgainIfRefusedForNow,
   })
 
 export const planOf = (project: string, name: string, text: string) =>
@@ -82,7 +83,7 @@ export const planOf = (project: string, name: string, text: string) =>
     queryFn: () => take(api.POST('/api/v1/projects/{project}/workflows/{name}/plan', { params: pathOf(project, name), body: { text } })),
     staleTime: 0,
     gcTime: 0,
-    retry: false,
+    retry: isSentAgainIfRefusedForNow,
   })
 
 export const taskTypes = queryOptions({
@@ -147,7 +148,7 @@ export const firesOf = (project: string, asked: PreviewAsked, n: number) =>
   queryOptions({
     queryKey: ['schedules', 'would', project, asked, n],
     queryFn: () => take(api.POST('/api/v1/schedules/preview', { body: { exclude: [], ...asked, project, n } })),
-    retry: false,
+    retry: isSentAgainIfRefusedForNow,
     staleTime: 60_000,
   })
 
@@ -162,5 +163,5 @@ export const renderedOf = (project: string, workflow: string, text: string | nul
     },
     placeholderData: keepPreviousData,
     gcTime: 60_000,
-    retry: false,
+    retry: isSentAgainIfRefusedForNow,
   })

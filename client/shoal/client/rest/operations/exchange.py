@@ -175,15 +175,18 @@ class ApiExchange:
                 f"{detail}, {self.address.folder}, in which nothing runs now; {self.address.hint}, "
                 "or name the folder of that API with --data"
             )
-        return ApiProblem(status, kind, title, detail, errors)
+        return ApiProblem(status, kind, title, detail, errors, _named_s(response))
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:
     """Return how long to wait after a refusal for now; None: it is none, or it takes too long."""
+    after_s = _named_s(response) if response.status_code == 429 else None
+    return after_s if after_s is not None and after_s <= LONGEST_RETRY_AFTER_S else None
+
+
+def _named_s(response: httpx.Response) -> float | None:
     after = response.headers.get("retry-after", "")
-    if response.status_code != 429 or not after.isdecimal() or len(after) > 6:
-        return None
-    return float(after) if float(after) <= LONGEST_RETRY_AFTER_S else None
+    return float(after) if after.isdecimal() and len(after) <= 6 else None
 
 
 def stream_timeout() -> httpx.Timeout:
