@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select, text, update
 
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster import layout
@@ -18,7 +18,7 @@ from shoal.core.alerts.records import DefinitionKind
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.states import TaskState
 from shoal.sql import UnitOfWork
-from shoal.sql.schema.tables import alert_job, event, partition, task_instance
+from shoal.sql.schema.tables import alert_job, event, history_verified, partition, task_instance
 from tests.integration.api.conftest import PREFIX, Api
 from tests.support.waiting import DEADLINE_S
 
@@ -32,6 +32,7 @@ def settings() -> ApiSettings:
         port=0,
         queued_limit_s=3600,
         alerts_lag_limit_s=3600,
+        export_age_limit_s=3600,
         purge_age_limit_s=3600,
         loop_lag_limit_s=30,  # this process may stand still for some seconds
     )
@@ -80,7 +81,7 @@ async def test_a_task_that_waits_in_a_queue_for_long_is_named(api: Api) -> None:
 
 
 async def _queue_later_attempt_again(api: Api) -> None:
-    """One with a lower id has been put back just now."""
+    """One with a lower id was requeued just now."""
     t = task_instance.c
 
     async def queue(uow: UnitOfWork) -> None:
@@ -133,6 +134,24 @@ async def test_a_partition_that_was_not_purged_for_long_is_named(api: Api) -> No
             assert "purge_age_limit_s" in found["text"]
     await api.store(lambda uow: uow.backlogs.note_purge([1], NOW))
     assert await _findings(api) == {}
+
+
+async def test_an_old_export_of_the_history_is_named(api: Api) -> None:
+    async def verified(uow: UnitOfWork, at: Any = LONG_AGO) -> None:
+        await uow.verified_history.note_trouble("none", NOW)
+        values = {"trouble": None, "trouble_since": None, "verified_at": at}
+        await uow.connection.execute(update(history_verified).values(**values))
+
+    await api.store(verified)
+    assert await _findings(api) == {}  # the cluster has just been switched on
+    async with _master(api, periods={"export_s": 4 * 3600.0}):
+        assert await _findings(api) == {}
+    async with _master(api, periods={"export_s": 900.0}):
+        found = (await _findings(api))["health.export_lag"]
+        assert found["arguments"]["age_s"] >= 4 * 3600
+        assert "export_age_limit_s" in found["text"]
+        await api.store(lambda uow: verified(uow, text("'soon'")))
+        assert await _findings(api) == {}  # when it was cannot be read
 
 
 async def test_skipped_items_degrade_the_cluster(api: Api) -> None:

@@ -209,7 +209,7 @@ class Alerts:
         """Delete alerts that ended before ``before``, and their messages; return how many.
 
         At most ``limit``. Open alerts are kept: notifications of their ends are still to be sent.
-        But old ones go whose end nobody will hear of, or whose end a newer open one tells.
+        But old ones go whose end is never told, or is told of a newer open one.
         """
         has_ended = and_(
             _A.state != AlertState.OPEN, or_(_A.resolved_at.is_(None), _A.resolved_at < before)
