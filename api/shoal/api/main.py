@@ -38,6 +38,7 @@ from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.api.web.allowances import Allowance
 from shoal.api.web.connections import Connections, Networks
+from shoal.api.web.forwarded import behind_proxies
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
 from shoal.coordination import background
@@ -238,15 +239,14 @@ async def serve_app(
         settings.connections_per_address, Networks.of(settings.trusted_proxies)
     )
     config = uvicorn.Config(
-        create_app(services),
+        behind_proxies(create_app(services), settings.trusted_proxies),
         http=cast("type[asyncio.Protocol]", connections.protocol),
         ws="none",
         lifespan="on",
         log_config=None,  # logging is set up by the process that runs this role
         access_log=False,  # our own middleware logs requests
         server_header=False,
-        proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=list(settings.trusted_proxies),
+        proxy_headers=False,  # see behind_proxies
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
         backlog=BACKLOG,

@@ -169,7 +169,7 @@ class ApiSettings(BaseSettings):
     allow_clear: bool = False  # listen in clear beyond loopback: a proxy has the certificate
     # The names by which clients reach it, besides those of loopback: others are refused.
     allowed_hosts: Words = ()
-    # Addresses of proxies whose word for the client's address is taken.
+    # Addresses and networks of proxies whose word for the client's address is taken; * is all.
     trusted_proxies: Words = ()
     port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
     # Make an administrator at the first start, and show its password once.

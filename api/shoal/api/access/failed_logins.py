@@ -5,7 +5,9 @@ alone. So a caller who guesses at a user's password does not lock that user out.
 
 Many people may share an address, that of their router or proxy. Guesses at one name count for the
 address only until that name has to wait itself. Guesses at many names make new names wait for
-seconds, not for a minute, and never a name that has signed in from that address before.
+seconds, not for a minute, and never a name that has signed in from that address before. A new name
+has no place in a queue: each guess that is admitted makes it wait again. To let in every name that
+has waited would let in the guesses at as many names, which is what the address is slowed down for.
 """
 
 from collections import OrderedDict
@@ -19,7 +21,7 @@ from shoal.api.web.errors import TooManyRequests
 _MOST_KNOWN = 20_000  # of each kind; the longest untouched are forgotten
 _FORGOTTEN_S = 900.0  # after the last wrong one
 _LONGEST_S = 60.0  # that a name waits
-_LONGEST_OF_ADDRESS_S = 4.0  # that a name waits for wrong passwords of others at its address
+_LONGEST_OF_ADDRESS_S = 4.0  # after a wrong password of others at its address
 
 
 @dataclass

@@ -113,6 +113,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         _COMMAND_ROUTES["post_command"].drop("intake.begin(...)"),
         _TEST_CALLER_LIMITS + "test_caller_with_too_many_commands_waits_and_nobody_else_does",
     ),
+    Promise.AUTHORISED.broken_if(
+        "a client behind any proxy chooses the address that limits count",
+        Place("shoal.api.web.forwarded")["behind_proxies"].replace(
+            'named[-1].rpartition(b",")[2]', 'named[0].partition(b",")[0]'
+        ),
+        "tests/unit/api/test_forwarded.py::test_client_cannot_name_its_own_address",
+    ),
     Promise.PROGRESS.broken_if(
         "wrong passwords of others make a known name wait",
         _ATTEMPTS["begin"].replace("(name, address) not in self._signed_in", "True"),
