@@ -5,8 +5,8 @@ answered then. So a row is written now and then when a caller asks, at most ever
 however many ask. What real writes were refused for counts as well, for ``REMEMBERED_S``: on a full
 disk there may be room for a small row, but for no larger one.
 
-A write that takes long is no failure at first: a migration or a large purge may hold the lock for
-some seconds. Callers do not wait for it, and get the result of the write before it.
+A write that takes long does not count as a failure at first: a migration or a large purge may hold
+the lock for some seconds. Callers do not wait for it, and get the result of the write before it.
 """
 
 import asyncio

@@ -206,11 +206,7 @@ async def test_a_locked_database_delays_nobody_who_reads(
     with closing(sqlite3.connect(cluster.data / "shoal.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         assert (await api.client.get(f"{PREFIX}/workflows")).status_code == 200
-        check = (await api.client.get(f"{PREFIX}/health")).json()["checks"]["database"]
-        assert check == {
-            "ok": False,
-            "detail": "sqlite answers, but did not store a row within 3 s",
-        }
+        assert (await api.client.get(f"{PREFIX}/health")).json()["checks"]["database"]["ok"]
 
 
 async def test_masters_without_the_database_are_named(api: Api) -> None:
