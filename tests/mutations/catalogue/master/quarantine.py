@@ -8,10 +8,56 @@ _SCAN = Place("shoal.master.services.commands.scanner")
 _QUARANTINE = Place("shoal.master.engine.quarantine")
 _ENGINE = Place("shoal.master.engine.engine")
 _TIMERS = Place("shoal.master.services.timers")
+_REQUESTS = Place("shoal.master.services.commands.requests")
+_FENCED = Place("shoal.master.membership.partitions")
+_BACKLOGS = Place("shoal.api.operations.cluster.backlogs")
+_ALERTS = Place("shoal.sql.repositories.alerts.alerts")
+_CHILDREN = "tests/integration/master/services/test_children.py"
+_HEALTH = "tests/integration/api/cluster/test_backlogs.py"
 _JUNK = "tests/integration/master/engine/test_junk.py"
 _OPEN = f"{_JUNK}::test_open_run_that_cannot_be_read_is_quarantined_until_it_is_repaired"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a stop waits for a start that is quarantined",
+        _REQUESTS["RunRequests._withdraws"].always("request.type is not CommandType.STOP"),
+        f"{_CHILDREN}::test_stop_ends_although_the_start_of_a_child_is_quarantined",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a damaged start of a sub-workflow spoils all requests of a master",
+        _REQUESTS["RunRequests.lines"].replace(
+            "uow.commands.sent(keys, damaged)", "uow.commands.sent(keys)"
+        ),
+        f"{_CHILDREN}::test_damaged_start_of_a_child_holds_up_no_other_request",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a run is quarantined because its master has no memory",
+        _ENGINE["_decide_all"].never("is_shortage(error)"),
+        "tests/integration/master/engine/test_quarantine.py::"
+        "test_shortage_of_a_master_quarantines_no_run",
+    ),
+    Promise.PROGRESS.broken_if(
+        "takeovers of several partitions count as one long fence",
+        _FENCED["FencedWrites.note"].replace("epochs.items()", "[(0, 0)]"),
+        "tests/unit/master/test_fenced_writes.py::"
+        "test_takeovers_of_different_partitions_are_no_long_fence",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a purge is late because the cluster was switched off",
+        _BACKLOGS["_purge"].replace("max(at, _on_since(cluster))", "at"),
+        f"{_HEALTH}::test_a_partition_that_was_not_purged_for_long_is_named",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a purge is late that its masters do not plan more often",
+        _BACKLOGS["_purge"].replace('2 * _period_s(cluster, "purge_s")', "0"),
+        f"{_HEALTH}::test_a_partition_that_was_not_purged_for_long_is_named",
+    ),
+    Promise.PROGRESS.broken_if(
+        "open alerts of deleted rules are kept",
+        _ALERTS["_is_forsaken"].drop("~has_rule"),
+        "tests/integration/alert/test_telling.py::"
+        "test_old_open_alerts_go_whose_end_nobody_hears_of",
+    ),
     Promise.PROGRESS.broken_if(
         "a run that cannot be read spoils the takeover of its partition",
         _HELD_RUNS["_load"].drop("bad.append"),
