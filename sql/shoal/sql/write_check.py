@@ -1,4 +1,4 @@
-"""Whether the database stores what it is given: an answer to a query says nothing about that.
+"""Whether the database stores rows: an answer to a query says nothing about that.
 
 A server is read-only during a switchover, a disk fills up, a file is moved away: queries are still
 answered then. So a row is written now and then when a caller asks, at most every ``EVERY_S``

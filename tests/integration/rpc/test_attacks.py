@@ -223,6 +223,8 @@ def value(chance: random.Random, field: Any) -> Any:
             return chance.random() < 0.5
         case FieldDescriptor.CPPTYPE_INT64:
             return chance.choice([0, 1, 2, -1, 2**63 - 1, -(2**63)])
+        case FieldDescriptor.CPPTYPE_UINT32:
+            return chance.choice([0, 1, 2**31, 2**32 - 1])
         case FieldDescriptor.CPPTYPE_ENUM:
             return chance.choice([0, 1, 2, 3, 99])
         case _:

@@ -249,7 +249,9 @@ async def test_client_that_reads_slowly_gets_all_of_a_large_answer(
         await world.connected(1)
         found, seconds = await peer.read(2**20), 0.0
         while found < LARGE - 2**20:
-            found += await peer.read(2**20)
+            piece = await peer.read(2**20)
+            assert piece, f"cut off after {found} bytes"
+            found += piece
             await asyncio.sleep(0.05)
             seconds += WRITE_S / 3
             world.later(seconds)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.coordination import Members, ZkSession
+from shoal.coordination import Members, Membership, ZkSession
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import BindingRefused
 from shoal.core.runs.commands import CommandType
@@ -253,7 +253,9 @@ def with_path(cluster: ClusterSettings, path: str) -> ClusterSettings:
 
 async def test_full_master_says_so(bench: Bench) -> None:
     workflow = await bench.publish(DIAMOND)
-    async with bench.master(max_open_instances=1):
+    # A run takes no room if its worker group has no worker.
+    worker = Membership(bench.session, layout.WORKERS, "w1", {"group": "default"})
+    async with worker, bench.master(max_open_instances=1):
         await bench.start(workflow, "a")
         assert not await is_full(bench)
         second = asyncio.create_task(bench.start(workflow, "b"))
