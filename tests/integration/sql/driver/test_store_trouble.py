@@ -110,7 +110,7 @@ async def test_settings_of_role_and_database_change_nothing_about_values(
         "SET bytea_output = 'escape'",
         "SET extra_float_digits = -15",
         "SET search_path = 'nowhere'",
-        "SET statement_timeout = '1ms'",
+        "SET statement_timeout = '500ms'",
         "SET default_transaction_isolation = 'serializable'",
     ):
         _for_database(admin, setting)
@@ -124,7 +124,7 @@ async def test_settings_of_role_and_database_change_nothing_about_values(
             found = await uow.projects.get("p")
             assert found.description == EMOJI
             assert found.created_at == NOW
-            await uow.connection.execute(text("SELECT pg_sleep(0.05)"))
+            await uow.connection.execute(text("SELECT pg_sleep(0.7)"))
             assert await uow.connection.scalar(text("SHOW search_path")) == '"$user", public'
         async with database.unit_of_work() as uow:
             level = await uow.connection.scalar(text("SHOW transaction_isolation"))
