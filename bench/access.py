@@ -206,7 +206,7 @@ def _storm(folder: Path) -> list[str]:
 
 
 def _crowd(folder: Path, name: str, half: int, streams: int) -> list[str]:
-    """Measure the requests of somebody else without a crowd and beside one."""
+    """Measure the requests of one client alone and beside a crowd."""
     with running(folder, "sqlite", Size(), folder.parent / "logs") as cluster:
         url, token = urlsplit(cluster.local.url), cluster.local.token
         root = {"Authorization": f"Bearer {token}"}

@@ -67,20 +67,19 @@ _USELESS_SESSION = (
 _NEXT_STEPS_BY_SQLSTATE: tuple[tuple[str, str], ...] = (
     (
         "25006",
-        "the server is read-only; Shoal goes on when it accepts writes again. If that lasts, check "
-        "that the setting `database_url` names the primary, and the server's "
+        "the server is read-only; Shoal continues when it accepts writes again. If that lasts, "
+        "check that the setting `database_url` names the primary, and the server's "
         "default_transaction_read_only",
     ),
-    ("53100", "the server's disk is full; free space on it, Shoal then goes on by itself"),
+    ("53100", "the server's disk is full; free space on it, Shoal then continues"),
     ("53300", "raise the server's max_connections, or end sessions of other applications"),
     ("42501", "grant this user the right: it has to own the schema and its tables"),
     ("58", "look into the server's log"),
 )
 _NEXT_STEPS_BY_SQLITE_CODE: Mapping[int, str] = {
-    sqlite3.SQLITE_FULL: "free space on the disk of the database file; Shoal then goes on by "
-    "itself",
+    sqlite3.SQLITE_FULL: "free space on the disk of the database file; Shoal then continues",
     sqlite3.SQLITE_READONLY: "make the database file, its folder and its file system writable for "
-    "this user; Shoal then goes on by itself",
+    "this user; Shoal then continues",
     sqlite3.SQLITE_IOERR: "check the disk of the database file",
     sqlite3.SQLITE_CANTOPEN: "check that the database file and its folder are there, and that this "
     "user may open them",
