@@ -145,7 +145,7 @@ async def fill(database: Database, last: date, days: int) -> None:
     seen: dict[Name, list[dict[str, Any]]] = {}
     for back in range(days - 1, -1, -1):
         day = last - timedelta(days=back)
-        rows = _of_day(chance, day, back, seen)
+        rows = _of_day(day, back, seen)
         for job, blocks in rows.items():
             await store(database, job, day, blocks, now)
     looking_back: dict[str, Mapping[Name, Rows]] = {
@@ -183,12 +183,14 @@ async def set_baselines(
 
 
 def _of_day(
-    chance: random.Random, day: date, back: int, seen: dict[Name, list[dict[str, Any]]]
+    day: date, back: int, seen: dict[Name, list[dict[str, Any]]]
 ) -> dict[str, dict[Name, Rows]]:
     found: dict[str, dict[Name, Rows]] = {
         job: {} for job in ("workflow_days", "task_days", "critical_days", "costs", "failures")
     }
     for name, workflow in WORKFLOWS.items():
+        # Numbers of its own: how many runs others have, which weekdays decide, must not change them.
+        chance = random.Random(f"{back} {name}")
         runs = _runs(chance, workflow, day)
         if not runs:
             continue
@@ -200,6 +202,7 @@ def _of_day(
         found["costs"][name] = list(_costs(workflow, tasks))
         if failures := list(_failures(name, workflow, some, day, seen)):
             found["failures"][name] = failures
+    chance = random.Random(back)
     found["worker_days"] = {CLUSTER: list(_workers(chance, day))}
     found["concurrency_hours"] = {CLUSTER: list(_hours(chance, day))}
     return found
