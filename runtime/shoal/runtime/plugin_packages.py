@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any
 
 from shoal.core.errors import UnusablePlugin, shortened
-
-T = TypeVar("T")
 
 _LONGEST_PROBLEM = 500  # characters
 
@@ -26,10 +24,10 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
 def load(
     point: EntryPoint,
-    base: type[T],
+    base: type,
     subject: str,
     models: Mapping[str, type] = MappingProxyType({}),
-) -> type[T]:
+) -> Any:
     """Import the class behind an entry point. Raises UnusablePlugin.
 
     ``base``: the class that it has to derive from. ``models``: the classes that its attributes of
@@ -44,7 +42,7 @@ def load(
     if not (isinstance(found, type) and issubclass(found, base)):
         raise _unusable(point, subject, f"it is not a {base.__name__}")
     if isabstract(found):
-        missing = ", ".join(sorted(found.__abstractmethods__))
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
         raise _unusable(point, subject, f"it does not define {missing}")
     for name, model in models.items():
         given = getattr(found, name, None)

@@ -46,7 +46,10 @@ def load_task_type(name: str) -> type[TaskKind[Any]]:
     point = _installed(ENTRY_POINT_GROUP).get(name)
     if point is None:
         raise UnknownTaskType(name, task_type_names())
-    return plugin_packages.load(point, TaskKind, f"task type {name!r}", {"Params": TaskParams})
+    found: type[TaskKind[Any]] = plugin_packages.load(
+        point, TaskKind, f"task type {name!r}", {"Params": TaskParams}
+    )
+    return found
 
 
 def channel_kinds() -> list[str]:
@@ -63,7 +66,10 @@ def load_channel(kind: str) -> type[Channel[Any]]:
     point = _installed(CHANNELS).get(kind)
     if point is None:
         raise UnknownChannel(kind, channel_kinds())
-    return plugin_packages.load(point, Channel, f"kind of channel {kind!r}", {"Options": BaseModel})
+    found: type[Channel[Any]] = plugin_packages.load(
+        point, Channel, f"kind of channel {kind!r}", {"Options": BaseModel}
+    )
+    return found
 
 
 def check_definition(raw: Any) -> WorkflowSpec:

@@ -42,6 +42,7 @@ def load_source_kind(name: str) -> type[SourceKind]:
     point = _installed().get(name)
     if point is None:
         raise UnknownSourceKind(name, source_kinds(), _ELSEWHERE.get(name, ""))
-    return plugin_packages.load(
+    found: type[SourceKind] = plugin_packages.load(
         point, SourceKind, f"kind of data source {name!r}", {"Options": SourceOptions}
     )
+    return found

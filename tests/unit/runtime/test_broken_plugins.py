@@ -94,9 +94,9 @@ def test_repaired_package_needs_no_restart(tmp_path: Path) -> None:
 
 
 def test_everything_installed_is_usable() -> None:
-    loaded = [load_task_type(name) for name in task_type_names()]
-    loaded += cast("list[Any]", [load_channel(kind) for kind in channel_kinds()])
-    loaded += cast("list[Any]", [load_source_kind(kind) for kind in source_kinds()])
+    loaded: list[type] = [load_task_type(name) for name in task_type_names()]
+    loaded += [load_channel(kind) for kind in channel_kinds()]
+    loaded += [load_source_kind(kind) for kind in source_kinds()]
     assert len(loaded) > 20
     assert [one.verdict for one in _plugins()] == [CheckVerdict.OK]
 

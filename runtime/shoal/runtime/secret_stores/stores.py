@@ -167,7 +167,7 @@ def open_store(name: str, table: Mapping[str, Any]) -> SecretStore[Any]:
             f"{where}: kind: there is no kind {kind!r} of stores here; installed are: {known}"
         )
     try:
-        found = plugin_packages.load(
+        found: type[SecretStore[Any]] = plugin_packages.load(
             kinds[str(kind)], SecretStore, f"kind of store {kind!r}", {"Settings": StoreSettings}
         )
     except UnusablePlugin as error:
