@@ -39,7 +39,7 @@ class TlsHandshake(SSLProtocol):
             context,
             None,  # type: ignore[arg-type] # no coroutine waits for the handshake
             server_side=True,
-            ssl_handshake_timeout=handshake_s,
+            ssl_handshake_timeout=handshake_s,  # type: ignore[arg-type] # a float is fine
             ssl_shutdown_timeout=end_s,
         )
         protocol.handshake = self
@@ -61,7 +61,7 @@ class TlsHandshake(SSLProtocol):
         else:
             transport.abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the connection."""
         self._counted_in.drop(self, self._peer)
         self._counted_in.drop_refusal(self)
