@@ -82,6 +82,11 @@ def _untimed(_: float) -> float:
     return inf
 
 
+def _whole_again(name: str, faults: tuple[str, ...], target: str) -> Figure:
+    """A cluster that is whole 10 s after the cause and one session, each time."""
+    return Figure(name, faults, target, recoveries, _within(10, sessions=1), quantile=1.0)
+
+
 _NOTHING_TWICE = "0 lost, 0 concurrent duplicates"
 
 FIGURES: Sequence[Figure] = (
@@ -206,13 +211,8 @@ FIGURES: Sequence[Figure] = (
         recoveries,
         _untimed,
     ),
-    Figure(
-        "R20",
-        ("disk-full",),
-        "tasks fail or their logs say what is missing; the worker lives",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
+    _whole_again(
+        "R20", ("disk-full",), "tasks fail or their logs say what is missing; the worker lives"
     ),
     Figure(
         "R25",
@@ -239,14 +239,7 @@ FIGURES: Sequence[Figure] = (
         _within(5, sessions=1),
         quantile=1.0,
     ),
-    Figure(
-        "G2",
-        ("silent-failover", "slow-database"),
-        "work goes on ≤ T + 10 s after",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
-    ),
+    _whole_again("G2", ("silent-failover", "slow-database"), "work goes on ≤ T + 10 s after"),
     Figure(
         "G3",
         ("master-without-database",),
@@ -256,22 +249,12 @@ FIGURES: Sequence[Figure] = (
         quantile=1.0,
         timed="takeover",
     ),
-    Figure(
+    _whole_again(
         "G4",
         ("no-descriptors", "no-processes", "no-memory"),
         "no task fails because of it; the worker takes work again ≤ T + 10 s after",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
     ),
-    Figure(
-        "G5",
-        ("delete-", "junk-"),
-        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
-    ),
+    _whole_again("G5", ("delete-", "junk-"), f"{_NOTHING_TWICE}; whole again ≤ T + 10 s"),
     Figure(
         "G6",
         ("wipe-zookeeper",),
@@ -280,60 +263,29 @@ FIGURES: Sequence[Figure] = (
         _within(20, sessions=1),
         quantile=1.0,
     ),
-    Figure(
-        "G10",
-        ("stranger-",),
-        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
-    ),
-    Figure(
+    _whole_again("G10", ("stranger-",), f"{_NOTHING_TWICE}; whole again ≤ T + 10 s"),
+    _whole_again(
         "G7",
         ("one-way", "cut-worker", "cut-master", "cut-host", "refuse-"),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after packets pass again",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
     ),
-    Figure(
-        "G8",
-        ("stall-",),
-        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the loop turns again",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
+    _whole_again(
+        "G8", ("stall-",), f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the loop turns again"
     ),
-    Figure(
+    _whole_again(
         "G11",
         ("locks-", "long-transaction", "freeze-database"),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the others in the database are done",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
     ),
-    Figure(
+    _whole_again(
         "G12",
         ("no-log-archive", "no-resources", "hung-channel"),
         "no log and no alert is lost, other tasks go on; whole again ≤ T + 10 s",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
     ),
-    Figure(
-        "G13",
-        ("flood-",),
-        "runs of other projects end meanwhile; whole again ≤ T + 10 s",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
+    _whole_again(
+        "G13", ("flood-",), "runs of other projects end meanwhile; whole again ≤ T + 10 s"
     ),
-    Figure(
-        "G9",
-        ("purge-",),
-        "what goes has gone whole, what is open stays; whole again ≤ T + 10 s",
-        recoveries,
-        _within(10, sessions=1),
-        quantile=1.0,
+    _whole_again(
+        "G9", ("purge-",), "what goes has gone whole, what is open stays; whole again ≤ T + 10 s"
     ),
 )
