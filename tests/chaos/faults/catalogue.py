@@ -10,11 +10,13 @@ from tests.chaos.faults import (
     database_work,
     gray,
     intruders,
+    names,
     network,
     packets,
     points,
     processes,
     purges,
+    readers,
     rows,
     servers,
     storage,
@@ -88,6 +90,8 @@ _SIMPLE: tuple[type[Fault], ...] = (
     clocks.JumpOfWorker,
     clocks.JumpOfApi,
     clocks.JumpOfEverybody,
+    clocks.JumpOfDatabase,
+    clocks.JumpOfLeader,
     gray.FailOverDatabase,
     gray.SlowDatabase,
     gray.SilenceDatabase,
@@ -104,11 +108,20 @@ _SIMPLE: tuple[type[Fault], ...] = (
     rows.JunkParameters,
     rows.JunkOutputs,
     rows.JunkCommand,
+    readers.JunkForReaders,
     purges.KillPurgingMaster,
     database_work.LockRows,
     database_work.LongTransaction,
     database_work.FreezeDatabase,
+    database_work.HangStandby,
+    database_work.ReadOnlyDatabase,
     storage.FillDatabaseDisk,
+    storage.FillPostgres,
+    storage.FillZooKeeper,
+    storage.SlowPostgres,
+    storage.SlowZooKeeper,
+    names.ForgetDatabase,
+    names.ForgetZooKeeper,
     gray.ExhaustMemory,
     storage.LoseArchive,
     storage.LoseResources,
@@ -121,8 +134,8 @@ def _at_point(kind: type[points.KillAtPoint], point: str) -> Maker:
     return lambda dice: kind(dice, point)
 
 
-def _any_point(kind: type[points.KillAtPoint], names: Mapping[str, str]) -> Maker:
-    return lambda dice: kind(dice, dice.choice(sorted(names)))
+def _any_point(kind: type[points.KillAtPoint], all_points: Mapping[str, str]) -> Maker:
+    return lambda dice: kind(dice, dice.choice(sorted(all_points)))
 
 
 # What a plan draws from; a kind for each, so that the many points do not crowd out the rest.
@@ -138,7 +151,7 @@ POINTS: Mapping[str, Maker] = {
 }
 
 
-def chosen(names: str, database: str = POSTGRESQL) -> dict[str, Maker]:
+def chosen(wanted: str, database: str = POSTGRESQL) -> dict[str, Maker]:
     """Return the faults named, separated by commas; all kinds for "".
 
     A name's beginning chooses all that begin so. Faults that ``database`` cannot have are left out.
@@ -146,11 +159,11 @@ def chosen(names: str, database: str = POSTGRESQL) -> dict[str, Maker]:
     """
     without = {fault.name for fault in _SIMPLE if database not in fault.databases}
     faults = {name: maker for name, maker in FAULTS.items() if name not in without}
-    if not names:
+    if not wanted:
         return faults
     every = {**faults, **POINTS}
     found: dict[str, Maker] = {}
-    for name in names.split(","):
+    for name in wanted.split(","):
         some = {name: every[name]} if name in every else _beginning(name, every)
         if not some:
             raise ValueError(f"no fault is called {name!r}; there are {', '.join(every)}")
