@@ -10,7 +10,6 @@ from tests.chaos.cluster.names import DATABASE, ZOOKEEPER
 from tests.chaos.faults.fault import SERVER_ONLY, Fault, Skipped, effects
 from tests.chaos.observer import View
 
-
 _ASIDE_S = 2.0  # for clients to try the addresses that they have resolved before
 
 
