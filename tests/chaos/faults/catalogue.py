@@ -10,13 +10,11 @@ from tests.chaos.faults import (
     database_work,
     gray,
     intruders,
-    names,
     network,
     packets,
     points,
     processes,
     purges,
-    readers,
     rows,
     servers,
     storage,
@@ -108,7 +106,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     rows.JunkParameters,
     rows.JunkOutputs,
     rows.JunkCommand,
-    readers.JunkForReaders,
+    rows.JunkForReaders,
     purges.KillPurgingMaster,
     database_work.LockRows,
     database_work.LongTransaction,
@@ -120,8 +118,8 @@ _SIMPLE: tuple[type[Fault], ...] = (
     storage.FillZooKeeper,
     storage.SlowPostgres,
     storage.SlowZooKeeper,
-    names.ForgetDatabase,
-    names.ForgetZooKeeper,
+    network.ForgetDatabase,
+    network.ForgetZooKeeper,
     gray.ExhaustMemory,
     storage.LoseArchive,
     storage.LoseResources,
@@ -134,8 +132,8 @@ def _at_point(kind: type[points.KillAtPoint], point: str) -> Maker:
     return lambda dice: kind(dice, point)
 
 
-def _any_point(kind: type[points.KillAtPoint], all_points: Mapping[str, str]) -> Maker:
-    return lambda dice: kind(dice, dice.choice(sorted(all_points)))
+def _any_point(kind: type[points.KillAtPoint], names: Mapping[str, str]) -> Maker:
+    return lambda dice: kind(dice, dice.choice(sorted(names)))
 
 
 # What a plan draws from; a kind for each, so that the many points do not crowd out the rest.
@@ -151,7 +149,7 @@ POINTS: Mapping[str, Maker] = {
 }
 
 
-def chosen(wanted: str, database: str = POSTGRESQL) -> dict[str, Maker]:
+def chosen(names: str, database: str = POSTGRESQL) -> dict[str, Maker]:
     """Return the faults named, separated by commas; all kinds for "".
 
     A name's beginning chooses all that begin so. Faults that ``database`` cannot have are left out.
@@ -159,11 +157,11 @@ def chosen(wanted: str, database: str = POSTGRESQL) -> dict[str, Maker]:
     """
     without = {fault.name for fault in _SIMPLE if database not in fault.databases}
     faults = {name: maker for name, maker in FAULTS.items() if name not in without}
-    if not wanted:
+    if not names:
         return faults
     every = {**faults, **POINTS}
     found: dict[str, Maker] = {}
-    for name in wanted.split(","):
+    for name in names.split(","):
         some = {name: every[name]} if name in every else _beginning(name, every)
         if not some:
             raise ValueError(f"no fault is called {name!r}; there are {', '.join(every)}")
