@@ -293,7 +293,7 @@ class JunkForReaders(Fault):
 
     def bit(self, after: View) -> tuple[bool, str]:
         # Most junk means nothing to any rule, so it is only read over.
-        said = f"{len(self._events)} events read over, {self._aside} set aside; "
+        said = f"{len(self._events)} events read over, {self._aside} quarantined; "
         said += f"{len(_PAGES)} pages served"
         return self._is_read, f"{said}; {effects(self.before, after)}"
 
