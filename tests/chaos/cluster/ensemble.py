@@ -45,7 +45,7 @@ class EnsembleMember(ZooKeeperServer):
         )
         return super()._config() + self._peers + settings
 
-    def _environment(self) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         return self.machine.environment
 
     @property
