@@ -238,6 +238,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_LANE_TESTS}::test_first_ones_of_a_lane_that_are_left_out_do_not_hide_the_others",
     ),
     Promise.PROGRESS.broken_if(
+        "lanes whose front cannot be claimed are read at each claim",
+        _READER["first"].replace("found.count < count", "False"),
+        f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a lane whose front could not be claimed is never searched again",
+        _HEAD["changes_in_s"].drop("expires_in_s"),
+        f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
+    ),
+    Promise.PROGRESS.broken_if(
         "a task that stands in two places is chosen twice",
         _WINDOW["fill"].drop("entry.task_instance_id not in seen"),
         f"{_LANE_TESTS}::test_tasks_that_stand_in_two_places_are_claimed_once",
