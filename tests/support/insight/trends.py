@@ -189,7 +189,7 @@ def _of_day(
         job: {} for job in ("workflow_days", "task_days", "critical_days", "costs", "failures")
     }
     for name, workflow in WORKFLOWS.items():
-        # Numbers of its own: how many runs others have, which weekdays decide, must not change them.
+        # Numbers of its own: the runs of others depend on weekdays and must not change them.
         chance = random.Random(f"{back} {name}")
         runs = _runs(chance, workflow, day)
         if not runs:

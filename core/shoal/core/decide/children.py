@@ -159,17 +159,15 @@ class ChildRuns:
             elif allows(_state(child), ChildEvent.CONTINUE):
                 _apply(child, ChildEvent.CONTINUE)
 
-    def next_again(self) -> tuple[int, CommandType] | None:
-        """Return the first child to be continued and how. None: there is none."""
+    def to_continue(self) -> Iterator[tuple[int, CommandType]]:
+        """Yield each child to be continued and how. Children may be asked meanwhile."""
         for index, child in self._all():
             if "again" in child and (request := CONTINUED_BY.get(_state(child))):
-                return index, request
-        return None
+                yield index, request
 
-    def next_new(self) -> int | None:
-        """Return the first item without a child; None: all have one."""
-        started = self._children.keys()
-        return next((i for i in range(len(self.items or ())) if str(i) not in started), None)
+    def to_start(self) -> Iterator[int]:
+        """Yield each item without a child. Children of those may be added meanwhile."""
+        return (i for i in range(len(self.items or ())) if str(i) not in self._children)
 
     def outputs(self) -> list[Mapping[str, str]]:
         """What each item's instance has given, in the order of the items."""

@@ -1,7 +1,8 @@
 """What the master does for the tasks that it runs: section 3 of ``docs/semantics.md``."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from shoal.core.decide import deadlines, endings
@@ -73,11 +74,9 @@ def _outcome(draft: Draft, task: str) -> ConditionOutcome:
     return ConditionOutcome.SUCCESS
 
 
-def _scope(draft: Draft, attempt: Attempt, own: Mapping[str, str] | None = None) -> TaskScope:
-    """Return what the texts of an attempt may refer to; ``own`` on top of everything."""
-    run = draft.view()
-    known = [*levels(run, attempt.task), own or {}]
-    return TaskScope(run, attempt, own=known, within=draft.rendering)
+def _scope(draft: Draft, attempt: Attempt) -> TaskScope:
+    """Return what the texts of an attempt may refer to."""
+    return TaskScope(draft.view(), attempt, within=draft.rendering)
 
 
 # -- sub-workflows ------------------------------------------------------------------------------
@@ -107,17 +106,26 @@ def _items(draft: Draft, attempt: Attempt) -> list[str | None]:
 
 def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     """Continue and start children while there is room, and end the task with the last of them."""
-    params = draft.spec(attempt.task).params
-    room = 1
-    if draft.kind(attempt.task) is LogicKind.MAP:
-        room = MapParams.model_validate(params).parallel
-    room -= len(children.moving())
-    while room > 0 and (again := children.next_again()) is not None:
-        endings.ask_child(draft, attempt, children, *again)
+    raw = draft.spec(attempt.task).params
+    is_map = draft.kind(attempt.task) is LogicKind.MAP
+    params = (MapParams if is_map else SubWorkflowParams).model_validate(raw)
+    room = (params.parallel if isinstance(params, MapParams) else 1) - len(children.moving())
+    for index, request in islice(children.to_continue(), max(room, 0)):
+        endings.ask_child(draft, attempt, children, index, request)
         room -= 1
-    while room > 0 and (new := children.next_new()) is not None:
+    # A thousand items may start in one decision: what they have in common is made once.
+    view = draft.view()
+    known = levels(view, attempt.task) if room > 0 and params.parameters else []
+
+    def scope(own: Mapping[str, str]) -> TaskScope:
+        return TaskScope(view, attempt, own=[*known, own], within=draft.rendering)
+
+    items = children.items or []
+    for new in children.to_start():
+        if room <= 0:
+            break
         try:
-            child = _start_child(draft, attempt, new, (children.items or [])[new])
+            child = _start_child(draft, attempt, params, new, items[new], scope)
         except ShoalError as error:
             if not draft.has_room_for_texts and children.moving():
                 break  # others have used the budget; a child's report brings a new one
@@ -133,17 +141,23 @@ def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
         _complete(draft, attempt, children)
 
 
-def _start_child(draft: Draft, attempt: Attempt, index: int, item: str | None) -> StartChild:
-    raw = draft.spec(attempt.task).params
-    model = SubWorkflowParams if item is None else MapParams
-    params = model.model_validate(raw)
+def _start_child(
+    draft: Draft,
+    attempt: Attempt,
+    params: SubWorkflowParams | MapParams,
+    index: int,
+    item: str | None,
+    scope: Callable[[Mapping[str, str]], TaskScope],
+) -> StartChild:
+    """Return what starts the child of an item. ``scope`` is given the item's own parameters."""
     own: dict[str, str] = {}
     given: dict[str, str] = {}
     if isinstance(params, MapParams) and item is not None:
         given = {params.parameter: item}
         own = {params.parameter: placeholders.escape(item), "index": str(index)}
-    scope = _scope(draft, attempt, own)
-    given |= {name: scope.render(text) for name, text in params.parameters.items()}
+    if params.parameters:
+        within = scope(own)
+        given |= {name: within.render(text) for name, text in params.parameters.items()}
     return StartChild(
         (attempt.task, attempt.number),
         index,

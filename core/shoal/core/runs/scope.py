@@ -15,6 +15,7 @@ placeholders themselves; values given by people at a start were escaped when the
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -58,13 +59,17 @@ class TaskScope:
     ) -> None:
         self._task = run.plan.tasks[attempt.task]
         own = levels(run, attempt.task) if own is None else own
-        self._names = sorted({name for level in own for name in level})
+        self._levels = own
         system = system_parameters(run, attempt)
         base = base_of(run)
         budget = Budget(placeholders.RENDER_STEPS, placeholders.RENDER_CHARACTERS, within)
         # The innermost: a name with a dot cannot be defined.
         self._renderer = placeholders.Renderer(base, [*own, system], secret or _no_secret, budget)
         self._programs = placeholders.Renderer(base, [system], budget=budget)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted({name for level in self._levels for name in level})
 
     def parameters(self) -> dict[str, str]:
         """Return all parameters, rendered. Raises InvalidMacro."""

@@ -53,6 +53,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "::test_items_beyond_the_budget_of_a_decision_start_in_later_ones",
     ),
     Promise.PROGRESS.broken_if(
+        "each item of a MAP that starts looks at all items before it",
+        _LOGIC["_advance"].replace(
+            "children.to_start()", "iter(lambda: next(children.to_start(), None), None)"
+        ),
+        "tests/unit/core/decide/test_decide_children.py"
+        "::test_steps_of_a_decision_grow_with_its_items_and_not_with_their_square",
+    ),
+    Promise.PROGRESS.broken_if(
         "long texts of a payload are rendered in the event loop",
         _PAYLOADS["PayloadMaker.make"].replace(
             "has_long_texts(spec, own)", "has_long_texts(spec, own) and False"

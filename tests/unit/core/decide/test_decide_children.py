@@ -1,10 +1,16 @@
 """Sub-workflows: what a task and the runs that work for it tell each other, and do about it."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from shoal.core.decide import draft
+from shoal.core.decide.children import Child, ChildRuns
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import KillRequested, RerunRequested
@@ -337,6 +343,48 @@ def test_items_beyond_the_budget_of_a_decision_start_in_later_ones(
         family.do(waiting[0], "x")
     assert family.state(top) is W.SUCCEEDED
     assert len(family.of("leaf")) == 10
+
+
+def test_steps_of_a_decision_grow_with_its_items_and_not_with_their_square() -> None:
+    """Items are started together, and continued together, by one decision each."""
+
+    def steps(items: int) -> tuple[int, int]:
+        task = each("leaf", list(range(items)), 1_000)
+        task["params"]["parameters"] = {"day": "${item}"}
+        family = Family({"top": {"m": task}, "leaf": {"x": {}}})
+        with counted_steps() as starting:
+            top = family.create("top")
+        attempt = family.task(top, "m")
+        paused: dict[str, Child] = {
+            str(i): {"state": W.STOPPED, "again": True} for i in range(items)
+        }
+        children = ChildRuns(replace(attempt, detail={**attempt.detail, "children": paused}))
+        with counted_steps() as continuing:
+            asked = [children.ask(*one) for one in children.to_continue()]
+        assert len(asked) == items
+        return starting[0], continuing[0]
+
+    steps(1)  # what is imported and compiled once
+    for few, many in zip(steps(50), steps(400), strict=True):
+        assert few * 4 < many < few * 10
+
+
+@contextmanager
+def counted_steps() -> Iterator[list[int]]:
+    """Count what the interpreter executes in the block: instructions of Python functions."""
+    count = [0]
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count[0] += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield count
+    finally:
+        sys.settrace(before)
 
 
 def test_empty_map_succeeds() -> None:
