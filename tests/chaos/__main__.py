@@ -13,8 +13,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -135,12 +135,14 @@ def judge(
         logs.close()
 
 
-def isolate() -> str:
-    """Take mounts and a network of our own; return why the network is not, "" if it is."""
-    with suppress(Refused):  # then the disk cannot be mounted either, which says why
-        make_mounts_private()
+def isolate() -> tuple[str, str]:
+    """Take mounts and a network of our own; return why either is not, "" if it is."""
+    return _refused(make_mounts_private), _refused(make_network_private)
+
+
+def _refused(isolation: Callable[[], None]) -> str:
     try:
-        make_network_private()
+        isolation()
     except Refused as error:
         return str(error)
     return ""
@@ -148,7 +150,14 @@ def isolate() -> str:
 
 def conduct(options: argparse.Namespace, seed: int, makers: Mapping[str, Maker]) -> int:
     """Run the suite, in parts if it is long; write the report; return the exit status."""
-    shape = Shape(options.session_timeout, options.database, network_refused=isolate())
+    mounts_refused, network_refused = isolate()
+    shape = Shape(
+        options.session_timeout,
+        options.database,
+        network_refused=network_refused,
+        # Over the machine's own file of hosts nothing may be mounted.
+        names_refused=mounts_refused,
+    )
     parts = split(seed, options.faults)
     if len(parts) == 1:
         results = [_result(options, shape, makers, parts[0], results=None)]

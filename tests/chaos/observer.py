@@ -119,6 +119,16 @@ class Observer:
         await self._session.retry(lambda: self._session.set(layout.CONFIG + "-suite", b""))
         return time.monotonic() - begun
 
+    async def stamped(self) -> float:
+        """Return the leader's time of a write, in seconds since 1970. Raises NotVisible."""
+        path = layout.CONFIG + "-suite"
+
+        async def written() -> float:
+            await self._session.set(path, b"")
+            return (await self._session.get(path)).stat.mtime_ms / 1000
+
+        return await self._ask(written)
+
     async def prepare(self) -> None:
         """Make the znode that ``writes`` writes."""
         with suppress(CoordinationError):

@@ -27,7 +27,7 @@ LARGER = {
     "shoal.client.rest.operations.generated.calls": 32,  # one for each tag of the API
     "shoal.core": 17,
     "shoal.core.definition": 15,
-    "shoal.runtime": 17,
+    "shoal.runtime": 18,
     "shoal.worker": 15,
     "shoal.worker.types": 15,
 }

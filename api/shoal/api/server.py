@@ -20,6 +20,7 @@ from shoal.api.web.errors import (
     NoAllowedHosts,
     NotAnAddress,
 )
+from shoal.api.web.tls_handshake import TlsHandshake
 
 BACKLOG = 512  # connections that wait to be accepted
 # Of a connection between two requests. Longer than HTTP clients keep theirs, usually 5 s: else a
@@ -76,17 +77,18 @@ class Server(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
+        context = config.ssl
+
+        def counted() -> asyncio.BaseProtocol:
+            if context is None:
+                return protocol()
+            return TlsHandshake(
+                self._connections, protocol(), context, handshake_s=HEAD_S, end_s=_TLS_END_S
+            )
+
         loop = asyncio.get_running_loop()
         self.servers = [
-            await loop.create_server(
-                protocol,
-                sock=one,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=HEAD_S if config.ssl else None,
-                ssl_shutdown_timeout=_TLS_END_S if config.ssl else None,
-            )
-            for one in sockets
+            await loop.create_server(counted, sock=one, backlog=config.backlog) for one in sockets
         ]
         self.started = True
         self._up.set()

@@ -7,8 +7,9 @@
 5. the data folder ``~/.shoal``, which therefore does not count among the nearest ones.
 
 ``shoal up`` leaves the address of the API in the ``cluster.json`` of a data folder and a token in
-its file ``token``. ``$SHOAL_CA`` names a PEM file with the authority of an API whose certificate is
-from a private one.
+its file ``token``. An API that was started alone (``shoal api``) is where the section ``[api]`` of
+the folder's settings says, if that or the environment names a port. ``$SHOAL_CA`` names a PEM file
+with the authority of an API whose certificate is from a private one.
 """
 
 import os
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from shoal.client.logins import SavedLogin
 
 FOLDER = ".shoal"
-# The address of an API that was started on its own, without ``shoal up``.
+# The address of an API that was started on its own, without ``shoal up`` and without a port.
 DEFAULT_URL = "http://127.0.0.1:8765"
+# How this machine reaches an API that listens at all of its addresses.
+_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing listens here
 #: Why a token may be refused of which no more is known.
 REFUSED = (
     "it belongs to another cluster, has expired or was revoked; check --data, SHOAL_DATA, "
@@ -55,6 +58,8 @@ class Api:
     expected: Path | None = None
     #: Whether `shoal up` runs the API now: if it does not answer, it is starting.
     is_supervised: bool = False
+    #: Whether the settings of the data folder name the port, for an API that is started alone.
+    is_configured: bool = False
 
     @property
     def source(self) -> TokenSource:
@@ -72,6 +77,11 @@ class Api:
             case TokenSource.ENVIRONMENT:
                 return "check SHOAL_URL, and that the API is running there"
         folder = "" if self.data == default_folder() else f" --data '{self.data}'"
+        if self.is_configured:
+            return (
+                f"start it with `shoal api{folder}`, or correct its port: [api] port or "
+                "SHOAL_API_PORT"
+            )
         return f"start it with `shoal up{folder}`"
 
     @property
@@ -142,8 +152,9 @@ def local_api(folder: Path) -> Api:
     """Return how to reach the API of a data folder.
 
     While ``shoal up`` holds the folder, its ``cluster.json`` counts. At other times another program
-    may have got the address, or the folder may be a copy; the request names the folder.
-    Raises NoCluster.
+    may have got the address, or the folder may be a copy; the request names the folder. Then a port
+    in the settings comes before the address of the last ``shoal up``, which does not use it.
+    Raises NoCluster, InvalidSettings.
     """
     running = running_state(folder)
     if running is None and is_running(folder):
@@ -152,6 +163,7 @@ def local_api(folder: Path) -> Api:
         )
     state = running or own_state(folder)
     token = _read_token(folder)
+    url = None if running is not None else _configured_url(folder)
     if token is None:
         what = (
             f"the data folder {folder} has no token"
@@ -162,12 +174,35 @@ def local_api(folder: Path) -> Api:
             f"{what}, so no cluster was started there; start one with `shoal up`, name another "
             "folder with --data, or sign in to one with `shoal login URL`"
         )
+    if url is not None:
+        return Api(url, token, folder, ca=ca_of(os.environ), expected=folder, is_configured=True)
     if state is None:
         return Api(DEFAULT_URL, token, folder)
     expected = folder if running is None else None
     return Api(
         state.api.rstrip("/"), token, folder, expected=expected, is_supervised=running is not None
     )
+
+
+def _configured_url(folder: Path) -> str | None:
+    """Return the address of an API that is started alone; None: no port is configured.
+
+    Raises InvalidSettings.
+    """
+    names = {"SHOAL_CONFIG", "SHOAL_API_PORT"}
+    if not (names & os.environ.keys() or (folder / "shoal.toml").exists()):
+        return None  # and the imports below, which take longer than a request, are not needed
+    from shoal.api.settings import ApiSettings
+    from shoal.runtime.settings import load_settings
+
+    api = load_settings(ApiSettings, "api", folder)
+    if "port" not in api.model_fields_set or not api.port:
+        return None
+    host = _LOOPBACK_OF.get(api.host, api.host)
+    if api.has_tls and api.allowed_hosts:
+        host = api.allowed_hosts[0]  # a name that the certificate should have
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if api.has_tls else 'http'}://{shown}:{api.port}"
 
 
 def _remote(url: str, environment: Mapping[str, str]) -> Api:

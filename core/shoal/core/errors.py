@@ -26,6 +26,21 @@ class ShoalError(Exception):
     retriable: ClassVar[bool] = False
 
 
+class UnusablePlugin(ShoalError):
+    """The package of a plug-in is installed and broken: its class cannot be imported or used.
+
+    ``subject``: what the plug-in is, such as "task type 'RUBY'". ``package``: name and version,
+    None if they are not known.
+    """
+
+    def __init__(self, subject: str, value: str, package: str | None, problem: str) -> None:
+        self.subject = subject
+        named = "its package" if package is None else f"the package {package}"
+        super().__init__(
+            f"the {subject} cannot be loaded from {value}: {problem}; repair or remove {named}"
+        )
+
+
 LONGEST_REASON = 1_000
 """Characters of a reason that is stored: people read it, in lists of many."""
 

@@ -251,5 +251,5 @@ class UnknownTaskType(ShoalError, ValueError):
         super().__init__(f"unknown task type {name!r}; installed: {', '.join(known)}")
 
 
-# Returns the task type of a name. Raises UnknownTaskType.
+# Returns the task type of a name. Raises UnknownTaskType, UnusablePlugin.
 FindTaskType = Callable[[str], type[TaskKind[Any]]]

@@ -5,15 +5,17 @@ kinds of data sources.
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
+
+from pydantic import BaseModel
 
 from shoal.core.alerts.channels import Channel, UnknownChannel
 from shoal.core.checks.workflow import check_workflow
 from shoal.core.definition.environments import NO_ENVIRONMENT
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
-from shoal.core.errors import ShoalError
-from shoal.core.task_types import TaskKind, UnknownTaskType
+from shoal.core.task_types import TaskKind, TaskParams, UnknownTaskType
+from shoal.runtime import plugin_packages
 
 ENTRY_POINT_GROUP = "shoal.task_types"
 CHANNELS = "shoal.alert_channels"
@@ -21,7 +23,7 @@ CHANNELS = "shoal.alert_channels"
 
 @cache
 def _installed(group: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
+    return plugin_packages.installed(group)
 
 
 def forget() -> None:
@@ -37,13 +39,16 @@ def task_type_names() -> list[str]:
 
 @cache
 def load_task_type(name: str) -> type[TaskKind[Any]]:
-    """Import one installed task type; the others stay unimported. Raises UnknownTaskType."""
-    try:
-        found = _installed(ENTRY_POINT_GROUP)[name].load()
-    except KeyError:
-        raise UnknownTaskType(name, task_type_names()) from None
-    if not (isinstance(found, type) and issubclass(found, TaskKind)):
-        raise ShoalError(f"the plugin for task type {name!r} is not a TaskKind: {found!r}")
+    """Import one installed task type; the others stay unimported.
+
+    Raises UnknownTaskType, and UnusablePlugin if its package is broken.
+    """
+    point = _installed(ENTRY_POINT_GROUP).get(name)
+    if point is None:
+        raise UnknownTaskType(name, task_type_names())
+    found: type[TaskKind[Any]] = plugin_packages.load(
+        point, TaskKind, f"task type {name!r}", {"Params": TaskParams}
+    )
     return found
 
 
@@ -54,13 +59,16 @@ def channel_kinds() -> list[str]:
 
 @cache
 def load_channel(kind: str) -> type[Channel[Any]]:
-    """Import one kind of channel. Raises UnknownChannel."""
-    try:
-        found = _installed(CHANNELS)[kind].load()
-    except KeyError:
-        raise UnknownChannel(kind, channel_kinds()) from None
-    if not (isinstance(found, type) and issubclass(found, Channel)):
-        raise ShoalError(f"the plugin for channels of kind {kind!r} is not a Channel: {found!r}")
+    """Import one kind of channel.
+
+    Raises UnknownChannel, and UnusablePlugin if its package is broken.
+    """
+    point = _installed(CHANNELS).get(kind)
+    if point is None:
+        raise UnknownChannel(kind, channel_kinds())
+    found: type[Channel[Any]] = plugin_packages.load(
+        point, Channel, f"kind of channel {kind!r}", {"Options": BaseModel}
+    )
     return found
 
 

@@ -4,10 +4,10 @@ The process of every SQL task imports this module, so it imports little.
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
-from shoal.core.data_sources.kind import SourceKind, UnknownSourceKind
-from shoal.core.errors import ShoalError, shortened
+from shoal.core.data_sources.kind import SourceKind, SourceOptions, UnknownSourceKind
+from shoal.runtime import plugin_packages
 
 ENTRY_POINT_GROUP = "shoal.data_source_kinds"
 
@@ -17,19 +17,9 @@ _ELSEWHERE = dict.fromkeys(
 )
 
 
-class UnusableSourceKind(ShoalError):
-    """The package of an installed kind is broken."""
-
-    def __init__(self, name: str, value: str, problem: str) -> None:
-        super().__init__(
-            f"the kind of data source {name!r} cannot be loaded from {value}: {problem}; "
-            "repair or remove its package"
-        )
-
-
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return plugin_packages.installed(ENTRY_POINT_GROUP)
 
 
 def forget() -> None:
@@ -47,16 +37,12 @@ def source_kinds() -> list[str]:
 def load_source_kind(name: str) -> type[SourceKind]:
     """Import one installed kind; the others stay unimported.
 
-    Raises UnknownSourceKind, and UnusableSourceKind if its package is broken.
+    Raises UnknownSourceKind, and UnusablePlugin if its package is broken.
     """
-    if name not in _installed():
+    point = _installed().get(name)
+    if point is None:
         raise UnknownSourceKind(name, source_kinds(), _ELSEWHERE.get(name, ""))
-    point = _installed()[name]
-    try:
-        found = point.load()
-    except Exception as error:  # a package's code may fail in any way
-        problem = " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())
-        raise UnusableSourceKind(name, point.value, shortened(problem, 500)) from error
-    if not (isinstance(found, type) and issubclass(found, SourceKind)):
-        raise UnusableSourceKind(name, point.value, "it is not a SourceKind")
+    found: type[SourceKind] = plugin_packages.load(
+        point, SourceKind, f"kind of data source {name!r}", {"Options": SourceOptions}
+    )
     return found

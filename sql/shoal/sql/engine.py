@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from datetime import datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import URL, func, make_url, select
@@ -64,6 +65,15 @@ def read_url(text: str) -> URL:
     if url.get_backend_name() == "sqlite" and (url.database or ":memory:") == ":memory:":
         raise InvalidDatabaseUrl("SQLite needs a file that processes can share: sqlite:////path")
     return url.set(drivername=driver)
+
+
+def import_driver(url: str) -> None:
+    """Import what only a ``Database`` of this kind of URL needs. Raises InvalidDatabaseUrl.
+
+    Processes that are forked from the caller share these modules, 12 MB for PostgreSQL.
+    """
+    if read_url(url).get_backend_name() == "postgresql":
+        import_module("shoal.sql.driver.postgresql.pool")
 
 
 class Database:

@@ -19,6 +19,7 @@ from shoal.runtime.vault import create_key
 from tests.chaos.cluster.ensemble import Ensemble
 from tests.chaos.cluster.hosts import Hosts
 from tests.chaos.cluster.links import Network
+from tests.chaos.cluster.names import DATABASE, ZOOKEEPER, Names
 from tests.chaos.cluster.ports import lasting_port
 from tests.chaos.cluster.postgres import Postgres
 from tests.chaos.cluster.role import Role, base_environment, still_alive
@@ -53,7 +54,10 @@ class Shape:
     masters: int = MASTERS
     workers: int = WORKERS
     network_refused: str = ""  # why roles have no hosts of their own, "" if they may
-    small_disk: bool = True  # the last worker's, so that it can be filled
+    # For the last worker and each server of ZooKeeper and PostgreSQL, so that they can be filled.
+    small_disk: bool = True
+    # Why roles know their servers by address, "" if they may by name: that mounts over /etc/hosts.
+    names_refused: str = "the cluster was set up without names"
     worker_settings: tuple[str, ...] = ()  # further ones of all workers, NAME=VALUE
 
 
@@ -67,6 +71,8 @@ class Cluster:
         self.disk: SmallDisk | None = None  # of the last worker
         self.database_disk: SmallDisk | None = None  # of the SQLite file
         self.disk_refused = ""  # why there is none
+        self.names: Names | None = None  # by which roles know their servers
+        self.names_refused = ""  # why they know them by address
         self.clocks: ClockShift | None = None  # of the roles
         self.clocks_refused = ""  # why they cannot be shifted
         self.token = ""
@@ -130,7 +136,9 @@ class Cluster:
             for disk in (self.disk, self.database_disk):
                 if disk is not None:
                     disk.unmount()
-            self.disk = self.database_disk = None
+            if self.names is not None:
+                self.names.unmount()
+            self.disk = self.database_disk = self.names = None
 
     async def _start(self) -> None:
         self.data.mkdir(mode=0o700)
@@ -139,11 +147,15 @@ class Cluster:
         ensure_identity(self.data / "tls")
         create_key(self.data / "secrets.key")
         self._mount()
+        self._name()
         self._wind_clocks()
         enter = self._stack.enter_async_context
+        small = self.shape.small_disk
         is_file = self.shape.database == SQLITE
-        self.database = await enter(SqliteFile(self.data / "database") if is_file else Postgres())
-        self.ensemble = await enter(Ensemble(self.folder))
+        self.database = await enter(
+            SqliteFile(self.data / "database") if is_file else Postgres(small_disk=small)
+        )
+        self.ensemble = await enter(Ensemble(self.folder, small_disks=small))
         self.hosts = self._stack.enter_context(Hosts(self.shape.network_refused))
         self.network = self._stack.enter_context(Network())
         self.sink = self._stack.enter_context(Sink())
@@ -168,6 +180,14 @@ class Cluster:
         except Refused as error:
             self.disk_refused = str(error)
 
+    def _name(self) -> None:
+        self.names_refused = self.shape.names_refused
+        if not self.names_refused:
+            try:
+                self.names = Names(self.folder)
+            except Refused as error:
+                self.names_refused = str(error)
+
     def _wind_clocks(self) -> None:
         try:
             self.clocks = ClockShift(self.folder)
@@ -181,9 +201,10 @@ class Cluster:
         host = self.hosts.centre if is_central else self.hosts.add(networks[kind], number)
         servers = [(HOST, member.port) for member in self.ensemble.members]
         zookeeper = self.network.link(f"{name} to ZooKeeper", servers, host.centre)
+        known_as = self._known_as(ZOOKEEPER, name, host.centre)
         database = None
         settings = {
-            "SHOAL_ZOOKEEPER": ",".join(f"{host.centre}:{port}" for port in zookeeper.ports),
+            "SHOAL_ZOOKEEPER": ",".join(f"{known_as}:{port}" for port in zookeeper.ports),
             "SHOAL_SESSION_TIMEOUT_S": f"{self.timeout_s}",
             "SHOAL_LOG_FORMAT": "json",
             "SHOAL_LOGS_URL": str(self.archive),
@@ -200,7 +221,8 @@ class Cluster:
             case _:
                 server = [(HOST, self.postgres.port)]
                 database = self.network.link(f"{name} to the database", server, host.centre)
-                url = self.postgres.url_at(database.ports[0], host.centre)
+                known_as = self._known_as(DATABASE, name, host.centre)
+                url = self.postgres.url_at(database.ports[0], known_as)
                 settings["SHOAL_DATABASE_URL"] = url
         if kind == "master":  # so that history can go which is only seconds old
             arguments += ["--set", "keep_newest_instances=0"]
@@ -214,6 +236,10 @@ class Cluster:
         environment = base_environment() | settings | shifts
         log = self.data / "logs" / f"{name}.log"
         return Role(name, host, arguments, environment, log, zookeeper, database)
+
+    def _known_as(self, service: str, role: str, address: str) -> str:
+        """Return by what a role knows a service: a name if it can have one, else the address."""
+        return self.names.add(service, role, address) if self.names is not None else address
 
     def stranger(self, path: str) -> Role:
         """Return a master, not started, with this database and another path in ZooKeeper."""

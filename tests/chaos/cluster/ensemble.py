@@ -12,27 +12,41 @@ from kazoo.client import KazooClient
 from shoal.client.errors import ServerFailed
 from shoal.client.local.java import Java, find_java
 from shoal.client.local.zookeeper import HOST, ZooKeeperServer, four_letter_word
+from tests.chaos.cluster.machine import Machine
 from tests.chaos.cluster.ports import lasting_port
 
 SERVERS = 3
+DISK_MB = 192
 READY_S = 60.0
+_PREALLOCATED_KB = 1024  # of a transaction log; 64 MB by default
 _LOOK_S = 0.05
 
 
 class EnsembleMember(ZooKeeperServer):
     """One server of an ensemble. ``peers`` are all servers' lines for the configuration."""
 
-    def __init__(self, folder: Path, number: int, port: int, peers: str, java: Java) -> None:
+    def __init__(
+        self, folder: Path, number: int, port: int, peers: str, java: Java, *, small_disk: bool
+    ) -> None:
         super().__init__(folder, port, java)
         self.number = number
         self._peers = peers
         (folder / "data").mkdir(parents=True)
         self._data = folder / "data"
+        self.machine = Machine(folder, self._data, DISK_MB if small_disk else 0)
         (self._data / "myid").write_text(f"{number}\n")
 
     def _config(self) -> str:
-        # Killed processes lose nothing that the kernel has; only a power cut would.
-        return super()._config() + self._peers + "initLimit=40\nsyncLimit=10\nforceSync=no\n"
+        # Killed processes lose nothing that the kernel has; only a power cut would. A sync that is
+        # preloaded costs nothing as long as it is not told to.
+        sync = "no" if self.machine.sync is None else "yes"
+        settings = (
+            f"initLimit=40\nsyncLimit=10\nforceSync={sync}\npreAllocSize={_PREALLOCATED_KB}\n"
+        )
+        return super()._config() + self._peers + settings
+
+    def _variables(self) -> dict[str, str]:
+        return self.machine.environment
 
     @property
     def mode(self) -> str:
@@ -51,6 +65,14 @@ class EnsembleMember(ZooKeeperServer):
             process.kill()
             process.wait()
 
+    def log_size(self) -> int:
+        """Return how many bytes its log has."""
+        return self._log_size()
+
+    def said(self, words: bytes, since: int) -> int:
+        """Return how often its log has ``words`` after the first ``since`` bytes."""
+        return (self.data_dir / "zookeeper.log").read_bytes()[since:].count(words)
+
     def wipe(self) -> None:
         """Remove the data of the server, which does not run. It stays who it is."""
         assert not self.running
@@ -60,7 +82,7 @@ class EnsembleMember(ZooKeeperServer):
 class Ensemble:
     """Three members below ``folder``. Start and stop it in the main thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, small_disks: bool = False) -> None:
         java = find_java()
         ports = [lasting_port() for _ in range(3 * SERVERS)]
         peers = "".join(
@@ -68,7 +90,14 @@ class Ensemble:
             for n in range(1, SERVERS + 1)
         )
         self.members = [
-            EnsembleMember(folder / f"zookeeper-{n}", n, ports[3 * n - 3], peers, java)
+            EnsembleMember(
+                folder / f"zookeeper-{n}",
+                n,
+                ports[3 * n - 3],
+                peers,
+                java,
+                small_disk=small_disks,
+            )
             for n in range(1, SERVERS + 1)
         ]
 
@@ -95,6 +124,7 @@ class Ensemble:
     ) -> None:
         for member in self.members:
             member.kill()
+            member.machine.close()
 
     def leader(self) -> EnsembleMember | None:
         """Return the leader, None during an election."""

@@ -104,6 +104,11 @@ class Link:
         self._do(act)
         return found
 
+    @property
+    def carries_any(self) -> bool:
+        """Whether a connection to any server is open."""
+        return any(self.carries(number) for number in range(len(self.ports)))
+
     def _do(self, action: Callable[[], None]) -> None:
         """Return when the proxies' loop has done it: from then on it holds."""
         done: concurrent.futures.Future[None] = concurrent.futures.Future()

@@ -15,15 +15,18 @@ import psutil
 import psycopg
 
 from shoal.client.local.zookeeper import HOST
+from tests.chaos.cluster.machine import Machine
 from tests.chaos.cluster.ports import lasting_port
 from tests.support.database.postgresql import INITDB, USER, as_server_user, find_binaries, run_tool
 
 DATABASE = "shoal"
 READY_S = 60.0
 _LOOK_S = 0.05
+DISK_MB = 512
 # A crash of the server alone loses nothing that the kernel has: committed is committed without
 # fsync, but not without the write that synchronous_commit stands for.
-_SETTINGS = ("fsync=off", "synchronous_commit=on", "full_page_writes=off", "max_connections=200")
+_SETTINGS = ("synchronous_commit=on", "full_page_writes=off", "max_connections=200")
+_SMALL = ("max_wal_size=96MB", "min_wal_size=32MB")
 
 
 class Postgres:
@@ -32,11 +35,13 @@ class Postgres:
     Raises PostgresqlMissing if its programs are not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, small_disk: bool = False) -> None:
         self._binaries = find_binaries()
         self.port = lasting_port()
         # Not below the suite's folder: the server runs as a user who may not enter that one.
         self._folder = Path(tempfile.mkdtemp(prefix="shoal-pg-", dir="/tmp"))
+        data = self._folder / "data"
+        self.machine = Machine(self._folder, data, DISK_MB if small_disk else 0)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -53,10 +58,12 @@ class Postgres:
         return self._process is not None and self._process.poll() is None
 
     async def __aenter__(self) -> Self:
+        data = self._folder / "data"
         try:
             if os.geteuid() == 0:
                 shutil.chown(self._folder, USER)
-            data = self._folder / "data"
+                if data.exists():
+                    shutil.chown(data, USER)
             run_tool(self._folder, [self._binaries / "initdb", *INITDB, "-D", data])
             await self.start("postgres")
             with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
@@ -73,11 +80,15 @@ class Postgres:
         trace: TracebackType | None,
     ) -> None:
         self.crash()
+        self.machine.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def start(self, database: str = DATABASE) -> None:
         """Start the server and return when it answers."""
         self._spawn()
+        await self._answers(database)
+
+    async def _answers(self, database: str) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_S
         while True:
@@ -94,12 +105,21 @@ class Postgres:
 
     def _spawn(self) -> None:
         options: list[str | Path] = ["-D", self._folder / "data", "-k", self._folder]
-        for setting in (*_SETTINGS, f"listen_addresses={HOST}", f"port={self.port}"):
+        # A sync that is preloaded costs nothing as long as it is not told to.
+        fsync = f"fsync={'on' if self.machine.sync is not None else 'off'}"
+        for setting in (
+            *_SETTINGS,
+            *_SMALL,
+            fsync,
+            f"listen_addresses={HOST}",
+            f"port={self.port}",
+        ):
             options += ["-c", setting]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 as_server_user([self._binaries / "postgres", *options]),
                 cwd=self._folder,
+                env=self.machine.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -118,6 +138,14 @@ class Postgres:
             process.kill()
             process.wait()
 
+    async def configure(self, setting: str, value: str | None) -> None:
+        """Change a setting of the running server, in the words of SQL; None: as it was."""
+        what = f"RESET {setting}" if value is None else f"SET {setting} = {value}"
+        connect = psycopg.AsyncConnection.connect(self.url, autocommit=True)
+        async with await connect as connection:
+            await connection.execute(f"ALTER SYSTEM {what}".encode())
+            await connection.execute("SELECT pg_reload_conf()")
+
     def processes(self) -> list[psutil.Process]:
         """Return the server's processes, the first one first; none if it does not run."""
         if not self.running or self._process is None:
@@ -126,6 +154,21 @@ class Postgres:
             top = psutil.Process(self._process.pid)
             return [top, *top.children(recursive=True)]
         return []
+
+    async def revive(self) -> None:
+        """Return when the server answers: it is started if it has ended."""
+        if not self.running:
+            self._process = None
+            self._spawn()
+        await self._answers(DATABASE)
+
+    def log_size(self) -> int:
+        """Return how many bytes its log has."""
+        return (self._folder / "log").stat().st_size
+
+    def said(self, words: bytes, since: int) -> int:
+        """Return how often its log has ``words`` after the first ``since`` bytes."""
+        return (self._folder / "log").read_bytes()[since:].count(words)
 
     def log_tail(self) -> str:
         return "\n".join((self._folder / "log").read_text(errors="replace").splitlines()[-30:])

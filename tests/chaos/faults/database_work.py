@@ -1,21 +1,24 @@
-"""Work of others in the database: locks, long transactions; and a server that stands still."""
+"""Others in the database: locks, long transactions, settings; and a server that stands still."""
 
 import asyncio
 import signal
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar
 
+import httpx
 import psutil
 import psycopg
 
-from tests.chaos.cluster.cluster import Cluster
+from tests.chaos.cluster.cluster import Cluster, NotWhole
 from tests.chaos.cluster.queries import fetch
 from tests.chaos.cluster.role import signal_all
 from tests.chaos.faults.fault import SERVER_ONLY, Fault, effects
 from tests.chaos.observer import View
 
 _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+_UNREPLICATED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 _LOOK_S = 0.1
+_SHOWN_S = 12.0  # for the API to say that nothing is stored: 10 s are promised
 
 
 class LockRows(Fault):
@@ -120,3 +123,70 @@ class FreezeDatabase(Fault):
     def bit(self, after: View) -> tuple[bool, str]:
         said = f"{len(self._frozen)} processes stood still; {effects(self.before, after)}"
         return len(self._frozen) > 1, said
+
+
+class _Setting(Fault):
+    """Somebody changes a setting of the running server and takes the change back later."""
+
+    hurts = frozenset({"database"})
+    databases = SERVER_ONLY
+    costs_workers = False
+    setting: ClassVar[str]
+    value: ClassVar[str]
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.target = f"{self.setting} = {self.value}"
+        await cluster.postgres.configure(self.setting, self.value)
+
+    async def heal(self, cluster: Cluster) -> None:
+        await cluster.postgres.configure(self.setting, None)
+
+
+class HangStandby(_Setting):
+    """Commits wait for a standby that is gone: each is on disk, and no client hears of it.
+
+    Reads are answered meanwhile, and a session that is asked about says that it is at work.
+    """
+
+    name = "hung-standby-database"
+    setting, value = "synchronous_standby_names", "absent_standby"
+    alone: ClassVar[bool] = True  # a fault that has to store something could not begin
+    _waited = 0
+
+    async def hold(self, cluster: Cluster) -> None:
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + self.dice.uniform(1.0, 5.0) * cluster.timeout_s
+        while loop.time() < ends_s:
+            [(waiting,)] = await fetch(cluster.database.url, _UNREPLICATED)
+            self._waited = max(self._waited, waiting)
+            await asyncio.sleep(_LOOK_S)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._waited} commits waited at once; {effects(self.before, after)}"
+        return self._waited > 0, said
+
+
+class ReadOnlyDatabase(_Setting):
+    """The server answers every query and stores nothing, as during a switchover."""
+
+    name = "read-only-database"
+    setting, value = "default_transaction_read_only", "on"
+    alone: ClassVar[bool] = True  # a fault that has to store something could not begin
+    _shown = ""
+
+    async def hold(self, cluster: Cluster) -> None:
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        ends_s = begun_s + _SHOWN_S + self.dice.uniform(0.0, 2.0) * cluster.timeout_s
+        headers = {"Authorization": f"Bearer {cluster.token}"}
+        async with httpx.AsyncClient(timeout=20.0, trust_env=False, headers=headers) as client:
+            while loop.time() < ends_s:
+                ready = await client.get(f"{cluster.url}/api/v1/health/ready")
+                if ready.status_code == httpx.codes.SERVICE_UNAVAILABLE and not self._shown:
+                    self._shown = f"not ready after {loop.time() - begun_s:.1f} s"
+                await asyncio.sleep(_LOOK_S)
+        if not self._shown:
+            raise NotWhole(f"the API is ready although nothing was stored for {_SHOWN_S:g} s")
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return bool(self._shown), f"{self._shown}; {effects(self.before, after)}"

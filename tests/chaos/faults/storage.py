@@ -1,14 +1,18 @@
-"""Disks are full, folders that roles share are gone, and a receiver of alerts does not answer."""
+"""Disks are full or slow, shared folders are gone, and a receiver of alerts does not answer."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+from shoal.coordination.errors import CoordinationError
 from tests.chaos.cluster.cluster import SQLITE, Cluster
+from tests.chaos.cluster.machine import Machine
+from tests.chaos.cluster.queries import fetch
 from tests.chaos.cluster.sandbox import SmallDisk
 from tests.chaos.cluster.sink import Mood
-from tests.chaos.faults.fault import Fault, Skipped, effects
-from tests.chaos.observer import View
+from tests.chaos.faults.fault import SERVER_ONLY, Fault, Skipped, effects
+from tests.chaos.observer import NotVisible, View
 
 _LOOK_S = 0.2
 
@@ -147,3 +151,148 @@ class FillDatabaseDisk(FillDisk):
 
     def disk(self, cluster: Cluster) -> SmallDisk | None:
         return cluster.database_disk
+
+
+class FillPostgres(FillDisk):
+    """The database server's disk is full: it refuses to store, or dies for want of a log."""
+
+    name = "disk-full-postgresql"
+    hurts = frozenset({"database"})
+    databases = SERVER_ONLY
+    costs_workers = False
+    spoils_disk = False
+    alone: ClassVar[bool] = True  # a fault that has to store something could not begin
+    _died = False
+
+    def disk(self, cluster: Cluster) -> SmallDisk | None:
+        return cluster.postgres.machine.disk
+
+    async def begin(self, cluster: Cluster) -> None:
+        await super().begin(cluster)
+        self.target = "postgresql"
+        self._log_start = cluster.postgres.log_size()
+
+    async def heal(self, cluster: Cluster) -> None:
+        await super().heal(cluster)
+        self._refused = cluster.postgres.said(b"No space left on device", self._log_start)
+        # As its supervisor does, and a human who has made space. One that recovers is waited for.
+        self._died = not cluster.postgres.running
+        await cluster.postgres.revive()
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._refused} lines about it in its log{', then it ended' * self._died}; "
+        return self._refused > 0, said + effects(self.before, after)
+
+
+class FillZooKeeper(Fault):
+    """The disks of one server of the ensemble, or of all, are full."""
+
+    name = "disk-full-zookeeper"
+    hurts = frozenset({"zookeeper"})
+    alone: ClassVar[bool] = True  # of all servers: nothing can be looked at meanwhile
+    _ended = 0
+
+    async def begin(self, cluster: Cluster) -> None:
+        members = cluster.ensemble.members
+        count = self.dice.choice((1, len(members)))
+        self._members = self.dice.sample(members, count)
+        self.target = ", ".join(f"zookeeper-{member.number}" for member in self._members)
+        self._disks = []
+        for member in self._members:
+            if member.machine.disk is None:
+                raise Skipped(member.machine.disk_refused)
+            self._disks.append(member.machine.disk)
+        self._starts = [member.log_size() for member in self._members]
+        for disk in self._disks:
+            await asyncio.to_thread(disk.fill)
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.0, 4.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        for disk in self._disks:
+            disk.free()
+        # A server that could not store stops serving and stays: its supervisor starts it again.
+        self._refused = sum(
+            member.said(b"No space left on device", at) > 0
+            for member, at in zip(self._members, self._starts, strict=True)
+        )
+        for member in self._members:
+            member.kill()
+        await cluster.ensemble.start_all()
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._refused} servers could not store; {effects(self.before, after)}"
+        return self._refused > 0, said
+
+
+class _SlowSync(Fault):
+    """Each sync of a server's disk takes long: what is acknowledged was waited for."""
+
+    costs_workers = False
+    _took_s = 0.0
+
+    def machines(self, cluster: Cluster) -> list[Machine]:
+        """Return the machines of the servers. Sets ``target``."""
+        raise NotImplementedError
+
+    async def store(self, cluster: Cluster) -> None:
+        """Store something that has to be synced."""
+        raise NotImplementedError
+
+    async def begin(self, cluster: Cluster) -> None:
+        self._syncs = []
+        for machine in self.machines(cluster):
+            if machine.sync is None:
+                raise Skipped(machine.libraries_refused)
+            self._syncs.append(machine.sync)
+        self._by_s = self.dice.uniform(0.2, 2.0)
+        for sync in self._syncs:
+            sync.delay(self._by_s)
+
+    async def hold(self, cluster: Cluster) -> None:
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + self.dice.uniform(2.0, 5.0) * cluster.timeout_s
+        while loop.time() < ends_s:
+            begun_s = loop.time()
+            await self.store(cluster)
+            self._took_s = max(self._took_s, loop.time() - begun_s)
+            await asyncio.sleep(_LOOK_S)
+
+    async def heal(self, cluster: Cluster) -> None:
+        for sync in self._syncs:
+            sync.delay(0.0)
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._by_s:.1f} s for each sync, a write took up to {self._took_s:.1f} s; "
+        return self._took_s >= self._by_s, said + effects(self.before, after)
+
+
+class SlowPostgres(_SlowSync):
+    name = "slow-disk-postgresql"
+    hurts = frozenset({"database"})
+    databases = SERVER_ONLY
+
+    def machines(self, cluster: Cluster) -> list[Machine]:
+        self.target = "postgresql"
+        return [cluster.postgres.machine]
+
+    async def store(self, cluster: Cluster) -> None:
+        message = "SELECT pg_logical_emit_message(true, 'chaos', 'something to commit')"
+        await fetch(cluster.database.url, message)
+
+
+class SlowZooKeeper(_SlowSync):
+    """All servers of the ensemble: of one, the other two would be quick."""
+
+    name = "slow-disk-zookeeper"
+    hurts = frozenset({"zookeeper"})
+    costs_workers = True
+
+    def machines(self, cluster: Cluster) -> list[Machine]:
+        self.target = "all servers of ZooKeeper"
+        return [member.machine for member in cluster.ensemble.members]
+
+    async def store(self, cluster: Cluster) -> None:
+        with suppress(NotVisible, CoordinationError):
+            await cluster.observer.writes()

@@ -21,7 +21,7 @@ from tests.chaos.judging import (
     waits,
 )
 from tests.chaos.judging.evidence import Evidence
-from tests.chaos.judging.logs import LogReader
+from tests.chaos.judging.logs import CopyReader, LogReader
 from tests.chaos.judging.verdict import Kind, Offence, Verdict
 from tests.chaos.records import FaultRecord
 from tests.chaos.reports.figures import LOSS_DELAY, STOP_DELAY
@@ -39,7 +39,7 @@ def check(
     *,
     asked: Sequence[Asked] = (),
     edits: Sequence[Edit] = (),
-    archived: LogReader | None = None,
+    archived: CopyReader | None = None,
     resources: Path | None = None,
     marker: str | None = None,
     zookeeper: str | None = None,

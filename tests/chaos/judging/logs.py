@@ -15,6 +15,8 @@ from tests.chaos.workload.task import log_text
 
 # Returns the whole log of a task instance. Raises LogMissing.
 LogReader = Callable[[int], bytes]
+# Returns the copy of a log of a task instance, given the whole log. Raises LogMissing.
+CopyReader = Callable[[int, bytes], bytes]
 _PAUSE_S = 0.5
 
 
@@ -48,18 +50,26 @@ class ApiLogs:
 
 
 class ArchivedLogs:
-    """Reads logs in the folder of the archive, and waits ``patience_s`` in all for missing ones."""
+    """Reads logs in the folder of the archive, and waits ``patience_s`` in all for right ones.
+
+    A log that was copied while its task began is copied again when the task has ended.
+    """
 
     def __init__(self, folder: Path, patience_s: float) -> None:
         self._folder, self._until_s = folder, time.monotonic() + patience_s
         self._found: dict[int, Path] = {}
 
-    def __call__(self, task_instance_id: int) -> bytes:
-        while (path := self._found.get(task_instance_id) or self._look(task_instance_id)) is None:
-            if time.monotonic() > self._until_s:
-                raise LogMissing("it is not in the archive")
+    def __call__(self, task_instance_id: int, log: bytes) -> bytes:
+        copy: bytes | None = None
+        while copy != log:
+            if path := self._found.get(task_instance_id) or self._look(task_instance_id):
+                copy = path.read_bytes()
+            if copy == log or time.monotonic() > self._until_s:
+                break
             time.sleep(_PAUSE_S)
-        return path.read_bytes()
+        if copy is None:
+            raise LogMissing("it is not in the archive")
+        return copy
 
     def _look(self, task_instance_id: int) -> Path | None:
         self._found = {int(path.stem): path for path in self._folder.rglob("*.log")}
@@ -67,7 +77,7 @@ class ArchivedLogs:
 
 
 def judge(
-    evidence: Evidence, read: LogReader, most: int, archived: LogReader | None = None
+    evidence: Evidence, read: LogReader, most: int, archived: CopyReader | None = None
 ) -> Iterator[Offence]:
     """Yield the logs that are not what was printed, among ``most`` from the whole time.
 
@@ -86,9 +96,9 @@ def judge(
             yield from _compare_archived(attempt, log, archived)
 
 
-def _compare_archived(attempt: Attempt, log: bytes, archived: LogReader) -> Iterator[Offence]:
+def _compare_archived(attempt: Attempt, log: bytes, archived: CopyReader) -> Iterator[Offence]:
     try:
-        copy = archived(attempt.id)
+        copy = archived(attempt.id, log)
     except LogMissing as error:
         yield _of(attempt, "log in the archive", f"not readable: {error}")
         return

@@ -306,7 +306,7 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "G11",
-        ("locks-", "long-transaction", "freeze-database"),
+        ("locks-", "long-transaction", "freeze-database", "hung-standby", "read-only-database"),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the others in the database are done",
         recoveries,
         _within(10, sessions=1),
@@ -316,6 +316,14 @@ FIGURES: Sequence[Figure] = (
         "G12",
         ("no-log-archive", "no-resources", "hung-channel"),
         "no log and no alert is lost, other tasks go on; whole again ≤ T + 10 s",
+        recoveries,
+        _within(10, sessions=1),
+        quantile=1.0,
+    ),
+    Figure(
+        "G14",
+        ("slow-disk", "names-of"),
+        f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after disks are quick and names are known",
         recoveries,
         _within(10, sessions=1),
         quantile=1.0,

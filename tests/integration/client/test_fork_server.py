@@ -54,6 +54,13 @@ def waiting(server: ForkServer, data: Path, log: IO[bytes], **variables: str) ->
     return role
 
 
+def has_libpq(role: RoleProcess) -> bool:
+    """Return whether the process that ``role`` was forked from has PostgreSQL's driver."""
+    parent = psutil.Process(role.pid).parent()
+    assert parent is not None
+    return "libpq" in Path(f"/proc/{parent.pid}/maps").read_text()
+
+
 def test_a_role_looks_as_if_it_had_been_started_by_its_command(
     server: ForkServer, data: Path, log: IO[bytes]
 ) -> None:
@@ -100,6 +107,27 @@ def test_roles_share_what_they_have_imported(
     kib = {name: int(size) for name, size in re.findall(r"^(\w+): +(\d+) kB$", pages, re.M)}
     private = kib["Private_Clean"] + kib["Private_Dirty"]
     assert private < 0.5 * kib["Rss"], kib
+    assert not has_libpq(role)  # a driver that no role uses costs memory
+
+
+@pytest.mark.parametrize(
+    ("url", "is_shared"),
+    [
+        ("postgresql://shoal@127.0.0.1:1/shoal", True),
+        ("oracle://nothing of ours", False),  # a role reports the setting
+    ],
+)
+def test_roles_share_the_driver_of_their_database(
+    monkeypatch: pytest.MonkeyPatch,
+    server: ForkServer,
+    data: Path,
+    log: IO[bytes],
+    url: str,
+    is_shared: bool,
+) -> None:
+    monkeypatch.setenv("SHOAL_DATABASE_URL", url)
+    role = waiting(server, data, log, SHOAL_DATABASE_URL="")
+    assert has_libpq(role) == is_shared
 
 
 def test_roles_end_with_their_process_and_start_with_a_new_one(

@@ -18,6 +18,7 @@ from shoal.api.web.connections import (
     BYTES_PER_S,
     HEAD_S,
     LEAST_CONNECTIONS,
+    MOST_REFUSALS,
     WRITE_S,
     Connections,
     Networks,
@@ -290,6 +291,83 @@ async def test_client_that_does_not_begin_tls_is_cut_off(
                 with suppress(ConnectionError):
                     assert await reader.read() == b""
                 writer.close()
+        assert b"200 OK" in await (await world.connect(HEAD)).answer()
+
+
+async def begun_handshakes(world: World, count: int, host: str = "127.0.0.1") -> list[Peer]:
+    """Open connections that send the first bytes of a TLS handshake and no more."""
+    plain, world.tls = world.tls, None
+    try:
+        return [await world.connect(b"\x16\x03\x01\x02\x00\x01", host) for _ in range(count)]
+    finally:
+        world.tls = plain
+
+
+async def test_unfinished_handshakes_count_and_make_room_for_others_of_their_address(
+    tls: TlsFiles,
+) -> None:
+    async with serving(per_address=10, tls=tls) as world:
+        kept = await world.connect(HEAD)
+        await kept.answer()
+        half = await begun_handshakes(world, 9)
+        await world.connected(10)
+        half += await begun_handshakes(world, 20)
+        await half[19].rest()  # the oldest make room for the newest
+        assert len(world.connections) == 10
+        for _ in range(9):
+            assert b"200 OK" in await (await world.connect(HEAD)).answer()
+        for one in half:
+            assert await one.rest() == b""
+        await kept.send(HEAD)
+        assert b"200 OK" in await kept.answer(), "a connection with a request is closed last"
+
+
+async def test_unfinished_handshakes_of_many_addresses_are_limited_in_total(tls: TlsFiles) -> None:
+    async with serving(total=20, tls=tls) as world:
+        for number in range(2, 12):
+            await begun_handshakes(world, 5, f"127.0.0.{number}")
+        await world.connected(20)
+        assert b"200 OK" in await (await world.connect(HEAD, host="127.0.0.99")).answer()
+        assert len(world.connections) <= 20
+
+
+async def test_handshake_that_ends_or_fails_is_no_longer_counted(tls: TlsFiles) -> None:
+    async with serving(tls=tls) as world:
+        for one in await begun_handshakes(world, 5):
+            one.close()
+        await world.connected(0)
+        plain, world.tls = world.tls, None
+        spoken_clear = [await world.connect(HEAD) for _ in range(5)]
+        world.tls = plain
+        for one in spoken_clear:
+            await one.rest()
+        await world.connected(0)
+        peer = await world.connect(HEAD)
+        await peer.answer()
+        await world.connected(1)  # counted once, not for its handshake as well
+        peer.close()
+        await world.connected(0)
+
+
+async def test_refused_tls_connections_get_an_answer_up_to_a_limit(tls: TlsFiles) -> None:
+    async with serving(per_address=3, tls=tls) as world:
+        wait = b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n"
+        busy = [await world.connect(wait) for _ in range(3)]
+        await world.connected(3)
+        await asyncio.sleep(0.05)
+        assert b"429 Too Many Requests" in await (await world.connect(HEAD)).rest()
+        async with asyncio.timeout(DEADLINE_S):
+            while world.connections._refusals:
+                await asyncio.sleep(0.005)
+        half = await begun_handshakes(world, MOST_REFUSALS + 20)
+        for one in half[MOST_REFUSALS:]:
+            assert await one.rest() == b"", "closed at once"
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            await world.connect(HEAD)
+        assert len(world.connections) == len(busy)
+        for one in (*half, busy[0]):
+            one.close()
+        await world.connected(2)
         assert b"200 OK" in await (await world.connect(HEAD)).answer()
 
 

@@ -5,10 +5,11 @@ Without these tests a cut or a changed log could pass unnoticed.
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.chaos.judging.logs import LogMissing, LogReader, judge
+from tests.chaos.judging.logs import ArchivedLogs, CopyReader, LogMissing, LogReader, judge
 from tests.chaos.records import FaultRecord
 from tests.chaos.workload.ledger import Kind as RowKind
 from tests.chaos.workload.task import log_text
@@ -74,10 +75,28 @@ def test_missing_log_is_an_offence_unless_a_full_disk_took_it() -> None:
     assert len(list(judge(EVIDENCE, reader(GAVE_WAY), 100))) == 3
 
 
+def copies(missing: str = "", /, **changed: bytes) -> CopyReader:
+    read = reader(missing, **changed)
+    return lambda task_instance_id, _: read(task_instance_id)
+
+
 def test_archive_holds_what_the_worker_has() -> None:
-    assert list(judge(EVIDENCE, reader(), 100, reader())) == []
-    for archived in (reader(log_11=PRINTED[11][:-1]), reader("it is not in the archive")):
+    assert list(judge(EVIDENCE, reader(), 100, copies())) == []
+    for archived in (copies(log_11=PRINTED[11][:-1]), copies("it is not in the archive")):
         rules = {offence.rule for offence in judge(EVIDENCE, reader(), 100, archived)}
         assert rules == {"log in the archive"}
     filled = replace(EVIDENCE, faults=[FULL])
-    assert list(judge(filled, reader(GAVE_WAY), 100, reader("it is not in the archive"))) == []
+    assert list(judge(filled, reader(GAVE_WAY), 100, copies("it is not in the archive"))) == []
+
+
+def test_copy_that_is_replaced_is_waited_for_and_one_that_stays_is_not_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that was copied while its task began is copied again when the task has ended."""
+    (tmp_path / "11.log").write_bytes(b"")
+    assert ArchivedLogs(tmp_path, 0.0)(11, PRINTED[11]) == b""
+    with pytest.raises(LogMissing):
+        ArchivedLogs(tmp_path, 0.0)(12, PRINTED[12])
+    copied = (tmp_path / "11.log").write_bytes
+    monkeypatch.setattr("time.sleep", lambda _: copied(PRINTED[11]))
+    assert ArchivedLogs(tmp_path, 100.0)(11, PRINTED[11]) == PRINTED[11]

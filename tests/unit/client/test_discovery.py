@@ -11,6 +11,7 @@ from shoal.client.cli.cluster.commands import _tell_other_place
 from shoal.client.discovery import TokenSource, data_folder, default_folder, find_api
 from shoal.client.errors import NoCluster
 from shoal.client.logins import SavedLogin, forget_login, keep_login, logins_file
+from shoal.runtime.settings import InvalidSettings
 
 STATE = {
     "api": "http://127.0.0.1:9001/",
@@ -28,7 +29,15 @@ STATE = {
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder of its own, and none of the variables that lead elsewhere."""
-    for name in ("SHOAL_DATA", "SHOAL_URL", "SHOAL_TOKEN", "SHOAL_CA", "XDG_CONFIG_HOME"):
+    for name in (
+        "SHOAL_DATA",
+        "SHOAL_URL",
+        "SHOAL_TOKEN",
+        "SHOAL_CA",
+        "SHOAL_CONFIG",
+        "SHOAL_API_PORT",
+        "XDG_CONFIG_HOME",
+    ):
         monkeypatch.delenv(name, raising=False)
     home = tmp_path / "home"
     home.mkdir()
@@ -78,6 +87,57 @@ def test_address_and_token_come_from_the_data_folder(home: Path) -> None:
 def test_a_role_that_was_started_alone_is_at_the_usual_address(home: Path) -> None:
     (make(home / ".shoal") / "cluster.json").unlink()
     assert find_api().url == "http://127.0.0.1:8765"
+
+
+@pytest.mark.parametrize(
+    ("table", "port", "url"),
+    [
+        ("port = 9100", None, "http://127.0.0.1:9100"),
+        ("port = 9100", "9200", "http://127.0.0.1:9200"),
+        ("", "9200", "http://127.0.0.1:9200"),
+        ('port = 9100\nhost = "0.0.0.0"\nallow_clear = true', None, "http://127.0.0.1:9100"),
+        ('port = 9100\nhost = "::"\nallow_clear = true', None, "http://[::1]:9100"),
+        ('port = 9100\nhost = "10.1.2.3"\nallow_clear = true', None, "http://10.1.2.3:9100"),
+        (
+            'port = 9443\ntls_certificate = "a.pem"\ntls_key = "k.pem"\n'
+            'allowed_hosts = ["shoal.example", "other.example"]',
+            None,
+            "https://shoal.example:9443",
+        ),
+        ("heartbeat_s = 5.0", None, "http://127.0.0.1:8765"),
+        ("port = 0", None, "http://127.0.0.1:8765"),
+    ],
+)
+def test_an_api_that_was_started_alone_is_at_its_configured_address(
+    home: Path, monkeypatch: pytest.MonkeyPatch, table: str, port: str | None, url: str
+) -> None:
+    folder = make(home / ".shoal")
+    (folder / "cluster.json").unlink()
+    (folder / "shoal.toml").write_text(f"[api]\n{table}\n")
+    if port is not None:
+        monkeypatch.setenv("SHOAL_API_PORT", port)
+    api = find_api()
+    assert (api.url, api.token) == (url, "secret")
+    if api.is_configured:
+        assert api.expected == folder, "an API of another folder refuses"
+        assert "`shoal api`" in api.hint
+
+
+def test_a_configured_port_comes_before_the_address_of_a_cluster_that_was_stopped(
+    home: Path,
+) -> None:
+    folder = make(home / ".shoal")
+    (folder / "shoal.toml").write_text("[master]\n")
+    assert find_api().url == "http://127.0.0.1:9001"
+    (folder / "shoal.toml").write_text("[api]\nport = 9100\n")
+    assert find_api().url == "http://127.0.0.1:9100"
+
+
+def test_port_that_is_not_one_is_an_error_that_names_the_file(home: Path) -> None:
+    folder = make(home / ".shoal")
+    (folder / "shoal.toml").write_text("[api]\nport = 99999\n")
+    with pytest.raises(InvalidSettings, match=r"\[api\] \(from .*/shoal\.toml.*\n  port: "):
+        find_api()
 
 
 def test_a_remote_api_comes_from_the_environment_unless_a_folder_is_named(home: Path) -> None:

@@ -44,7 +44,7 @@ def filled(window: EntryWindow, *lines: list[QueueEntry]) -> None:
     found = {
         (line[0].workflow_priority, line[0].lane): Line(line, is_complete=True) for line in lines
     }
-    window.fill(found, is_complete=True, unread=(), blocked=(), left_out=())
+    window.fill(found, is_complete=True, is_searched=True, unread=(), blocked=(), left_out=())
 
 
 def claimed(window: EntryWindow, count: int) -> list[int]:

@@ -7,7 +7,8 @@ import pytest
 from shoal.core.data_sources.kind import UnknownSourceKind
 from shoal.core.data_sources.resolution import rendered
 from shoal.core.data_sources.spec import DataSourceSpec, findings, password_problem
-from shoal.runtime.source_kinds import UnusableSourceKind, load_source_kind, source_kinds
+from shoal.core.errors import UnusablePlugin
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from shoal.worker.types.sql import drivers
 from shoal.worker.types.sql.session import ErrorVerdict
 from tests.support.packages import installed
@@ -84,6 +85,6 @@ def test_package_that_is_broken_is_told_with_its_entry_point(tmp_path: Path) -> 
         point = {"parrot": "parrot_kind:Parrot"}
         with (
             installed(tmp_path / str(number), GROUP, point, parrot_kind=text),
-            pytest.raises(UnusableSourceKind, match=f"parrot_kind:Parrot: .*{words}"),
+            pytest.raises(UnusablePlugin, match=f"parrot_kind:Parrot: .*{words}"),
         ):
             load_source_kind("parrot")

@@ -30,7 +30,7 @@ from shoal.core.alerts.records import AlertDelivery, AlertState, DeliveryKind, D
 from shoal.core.alerts.rules import Language, RuleSpec
 from shoal.core.alerts.shares import job_of
 from shoal.core.alerts.times import pause_s
-from shoal.core.errors import ShoalError
+from shoal.core.errors import ShoalError, UnusablePlugin
 from shoal.core.runs.quarantine import ItemKind, QuarantinedItem, reason_of
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.secret_stores.resolver import Resolver
@@ -362,6 +362,8 @@ class AlertSender:
             return False, True, f"no answer within {SEND_S:g} s"
         except ChannelFailed as error:
             return False, error.may_pass, str(error)[:_LONGEST_ANSWER]
+        except UnusablePlugin as error:  # on this server: another one may have a sound package
+            return False, True, str(error)[:_LONGEST_ANSWER]
         except ValidationError as error:
             where = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
             return False, False, f"the channel's options are wrong: {where}"[:_LONGEST_ANSWER]

@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.plugins import usable_plugins
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.cluster.health import ANSWER_S, database_trouble, given_up
 from shoal.api.operations.cluster.view import ClusterView
@@ -286,8 +287,8 @@ def _backlog(queues: Sequence[QueueOut], work: PartitionWork | None) -> BacklogO
 async def list_task_types(limit: Limit = 50, cursor: Cursor = None) -> Page[TaskTypeOut]:
     """The task types that this process can check definitions of, and their parameters."""
     names, following = part_of("task-types", sorted(task_type_names()), str, limit, cursor)
-    items = [
-        TaskTypeOut(name=name, params_schema=load_task_type(name).Params.model_json_schema())
-        for name in names
-    ]
-    return Page(items=items, next=following)
+
+    def shown(name: str) -> TaskTypeOut:
+        return TaskTypeOut(name=name, params_schema=load_task_type(name).Params.model_json_schema())
+
+    return Page(items=usable_plugins(names, shown), next=following)

@@ -1,14 +1,14 @@
 """Data sources of projects. Their passwords come in here and never leave."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
-import structlog
 from fastapi import Body, Path, Response
 
 from shoal.api.access.audit import Recording
 from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.plugins import usable_plugins
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.data_sources import usable
@@ -32,7 +32,7 @@ from shoal.core.access.grants import Restricted, no_such_group
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.parameters import bad_secret_name
 from shoal.core.checks.secrets import secret_problems
-from shoal.core.data_sources.kind import SourceKind, UnknownSourceKind, options_schema
+from shoal.core.data_sources.kind import UnknownSourceKind, options_schema
 from shoal.core.data_sources.references import SOURCE_NAME_PATTERN
 from shoal.core.data_sources.spec import (
     SourcePassword,
@@ -41,12 +41,12 @@ from shoal.core.data_sources.spec import (
     password_problem,
     secret_of,
 )
-from shoal.runtime.source_kinds import UnusableSourceKind, load_source_kind, source_kinds
+from shoal.core.errors import UnusablePlugin
+from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from shoal.runtime.vault import password_of_source
 from shoal.sql import UnitOfWork
 
 router = strict_router("data sources")
-log = structlog.get_logger()
 
 _OF_PROJECT = "/projects/{project}/data-sources"
 NewSource = Annotated[str, Path(pattern=SOURCE_NAME_PATTERN, examples=["warehouse"])]
@@ -60,19 +60,13 @@ async def list_data_source_kinds(
 ) -> Page[DataSourceKindOut]:
     """What each kind takes, with the JSON Schema of its options."""
     kinds, following = part_of("data-source-kinds", source_kinds(), str, limit, cursor)
-    items = [
-        DataSourceKindOut.of_record(kind, kind=name, options_schema=options_schema(kind.Options))
-        for name, kind in _loaded(kinds)
-    ]
-    return Page(items=items, next=following)
 
+    def shown(name: str) -> DataSourceKindOut:
+        kind = load_source_kind(name)
+        schema = options_schema(kind.Options)
+        return DataSourceKindOut.of_record(kind, kind=name, options_schema=schema)
 
-def _loaded(names: Iterable[str]) -> Iterator[tuple[str, type[SourceKind]]]:
-    for name in names:
-        try:
-            yield name, load_source_kind(name)
-        except UnusableSourceKind as error:  # the others are listed all the same
-            log.warning("kind of data source left out", why=str(error))
+    return Page(items=usable_plugins(kinds, shown), next=following)
 
 
 @router.get(_OF_PROJECT, summary="List data sources", responses=documented(404))
@@ -135,7 +129,7 @@ async def put_data_source(
     try:
         # The first time a plug-in may import for long.
         kind = await asyncio.to_thread(load_source_kind, spec.kind)
-    except (UnknownSourceKind, UnusableSourceKind) as error:
+    except (UnknownSourceKind, UnusablePlugin) as error:
         raise InvalidRequest([FieldError("kind", str(error))]) from error
     if wrong := await asyncio.to_thread(findings, spec, kind):
         raise InvalidRequest([FieldError(field, message) for field, message in wrong])

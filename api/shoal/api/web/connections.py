@@ -13,6 +13,8 @@ the client to read   ``WRITE_S`` after the connection stopped taking what is sen
 the next request     uvicorn's ``timeout_keep_alive``
 ===================  =====================================================================
 
+A TLS connection is counted from its first byte, before its handshake: see ``tls_handshake``.
+
 The time in which the server itself works on a request counts for none of them. Deadlines are
 checked once a second for all connections (``Connections.expire``), which costs a request nothing.
 
@@ -31,12 +33,15 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from math import inf
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from shoal.runtime.descriptors import descriptor_limit
+
+if TYPE_CHECKING:
+    from shoal.api.web.tls_handshake import TlsHandshake
 
 log = structlog.get_logger()
 
@@ -45,6 +50,7 @@ BYTES_PER_S = 1024  # of a client that is slow, not silent
 MOST_UNREAD_BYTES = 64 * 1024  # a token and the usual headers are far below
 RESERVED_DESCRIPTORS = 256  # for the database, ZooKeeper, workers and files
 LEAST_CONNECTIONS = 64  # where the system allows hardly more descriptors than those
+MOST_REFUSALS = 32  # TLS connections beyond the limits that may finish their handshake to get a 429
 _RETRY_AFTER_S = 5
 _LOG_EVERY_S = 60.0
 
@@ -74,6 +80,9 @@ class Networks:
         return self.is_all or any(found in network for network in self.networks)
 
 
+Counted: TypeAlias = "BoundedProtocol | TlsHandshake"
+
+
 @dataclass
 class Connections:
     """All connections of one server. One event loop.
@@ -88,7 +97,8 @@ class Connections:
     )
 
     def __post_init__(self) -> None:
-        self._of: dict[str, dict[BoundedProtocol, None]] = {}  # by address, the oldest first
+        self._of: dict[str, dict[Counted, None]] = {}  # by address, the oldest first
+        self._refusals: set[TlsHandshake] = set()
         self._count = 0
         self._logged_s = -inf
 
@@ -99,7 +109,7 @@ class Connections:
         """Return the protocol of a new connection, as uvicorn asks for it."""
         return BoundedProtocol(self, **given)
 
-    def admit(self, connection: "BoundedProtocol", address: str) -> bool:
+    def admit(self, connection: Counted, address: str) -> bool:
         """Count a connection. Return whether there is room for it; make room if possible."""
         own = self._of.get(address, {})
         is_full = address not in self.proxies and len(own) >= self.per_address
@@ -113,7 +123,18 @@ class Connections:
         self._count += 1
         return True
 
-    def drop(self, connection: "BoundedProtocol", address: str) -> None:
+    def admit_refusal(self, handshake: "TlsHandshake") -> bool:
+        """Return whether a connection that was not admitted may still be told so, in TLS."""
+        if len(self._refusals) >= MOST_REFUSALS:
+            return False
+        self._refusals.add(handshake)
+        return True
+
+    def drop_refusal(self, handshake: "TlsHandshake") -> None:
+        """Forget a connection that has been refused."""
+        self._refusals.discard(handshake)
+
+    def drop(self, connection: Counted, address: str) -> None:
         """Forget a connection that is over or is being closed."""
         own = self._of.get(address, {})
         if connection in own:
@@ -134,7 +155,7 @@ class Connections:
         return any(self._close_idle(connections) for connections in by_size)
 
     @staticmethod
-    def _close_idle(connections: "dict[BoundedProtocol, None]") -> bool:
+    def _close_idle(connections: dict[Counted, None]) -> bool:
         """Close the oldest connection without a request, of two the one that never had any."""
         idle = None
         for one in connections:
@@ -178,6 +199,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(**given)
         self._all = connections
         self._address = ""
+        self.handshake: TlsHandshake | None = None  # of a TLS connection
         self._deadline_s = inf  # for what is read
         self._write_deadline_s = inf
         self._untaken_bytes = 0  # of what was sent, at the last look
@@ -257,6 +279,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._address = self.client[0] if self.client else ""
         self._await_head()
+        if self.handshake is not None:
+            self._all.drop(self.handshake, self._address)  # which makes room for this
         if not self._all.admit(self, self._address):
             self._end(
                 HTTPStatus.TOO_MANY_REQUESTS,

@@ -6,7 +6,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -16,7 +16,8 @@ from shoal.client.local.cluster import DEFAULT_API_PORT
 from shoal.client.local.data_folder import is_running, running_state
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import HOST, find_jars, four_letter_word
-from shoal.core.errors import ShoalError
+from shoal.core.errors import ShoalError, UnusablePlugin
+from shoal.runtime import plugins, source_kinds
 from shoal.runtime.settings import ClusterSettings, load_settings
 
 _MIN_FREE_MB = 1024
@@ -49,6 +50,7 @@ def examine(data: Path) -> Iterator[DoctorFinding]:
     )
     yield _system()
     yield from _packages()
+    yield from _plugins()
     yield _guarded("Java", _java)
     yield _guarded("data folder", lambda: _data_folder(data))
     yield _guarded("disk", lambda: _disk(data))
@@ -112,6 +114,26 @@ def _packages() -> Iterator[DoctorFinding]:
         )
     else:
         yield DoctorFinding("packages", CheckVerdict.OK, "all roles can run here")
+
+
+def _plugins() -> Iterator[DoctorFinding]:
+    """Import every installed plug-in; each broken one is a finding."""
+    loaded: list[tuple[Iterable[str], Callable[[str], type]]] = [
+        (plugins.task_type_names(), plugins.load_task_type),
+        (plugins.channel_kinds(), plugins.load_channel),
+        (source_kinds.source_kinds(), source_kinds.load_source_kind),
+    ]
+    count, is_sound = 0, True
+    for names, load in loaded:
+        for name in names:
+            count += 1
+            try:
+                load(name)
+            except UnusablePlugin as error:
+                is_sound = False
+                yield DoctorFinding("plug-ins", CheckVerdict.FAILED, str(error))
+    if is_sound:
+        yield DoctorFinding("plug-ins", CheckVerdict.OK, f"{count} can be loaded")
 
 
 def _java() -> DoctorFinding:

@@ -275,7 +275,7 @@ def main() -> None:
     from shoal.client.local import roles
     from shoal.worker.supervisor import proctree
 
-    roles.import_all()
+    roles.import_all(Path(sys.argv[3]))
     proctree.show_command(sys.orig_argv[:-1])
     gc.collect()
     gc.freeze()  # a collection would write to every object, and so copy its page

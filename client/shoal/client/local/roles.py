@@ -13,6 +13,7 @@ import resource
 import sys
 import zoneinfo
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,12 +114,19 @@ def load_master(cluster: ClusterSettings) -> "MasterSettings":
     return load_settings(MasterSettings, "master", cluster.data)
 
 
-def import_all() -> None:
-    """Import the packages of all roles, for processes that are forked from the caller."""
+def import_all(data: Path) -> None:
+    """Import the packages of all roles, for processes that are forked from the caller.
+
+    The driver is that of the database of ``data``; settings without one are the roles' to report.
+    """
     zoneinfo.reset_tzpath(to=())  # as in run_role, before a module asks for a time zone
     for role in ROLES:
         import_module(f"shoal.{role}.settings")
         import_module(f"shoal.{role}.main")
+    from shoal.sql.engine import import_driver
+
+    with suppress(ShoalError):
+        import_driver(load_settings(ClusterSettings, "cluster", data).database)
 
 
 def _serving(

@@ -185,7 +185,7 @@ class ZooKeeperServer:
                 # All paths in the configuration are relative to this folder, so no character
                 # in this path has to survive properties files and Java's file encodings.
                 cwd=self.data_dir,
-                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                env={**self._variables(), "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -246,6 +246,9 @@ class ZooKeeperServer:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def _variables(self) -> dict[str, str]:
+        return dict(os.environ)
 
     def _config(self) -> str:
         settings: dict[str, object] = {

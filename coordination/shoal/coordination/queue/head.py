@@ -61,7 +61,7 @@ class QueueHead:
         else:
             fresh = self._has_notification and await self._read_notification(wanted)
         choice = self._choose(wanted)
-        if not fresh and not choice.ours and (choice.entries or not self._knows_all):
+        if not fresh and not choice.ours and (choice.entries or self.may_have_others):
             await self._read(wanted)  # our share is used up
             fresh, choice = True, self._choose(wanted)
         return choice, fresh
@@ -82,7 +82,7 @@ class QueueHead:
             return True
         window, shares = self._window, self._shares
         needed = 1 if shares else wanted
-        if not window.is_complete and (len(window.entries) < needed or window.has_gap):
+        if window.may_have_more and (len(window.entries) < needed or window.has_gap):
             return True
         is_alone = self._claimers.place == ALONE
         return not is_alone and self._trust.others_may_have_taken(has_share=shares)
@@ -98,8 +98,9 @@ class QueueHead:
         return self._claimers.place != ALONE and self._trust.is_contended
 
     @property
-    def _knows_all(self) -> bool:
-        return self._window.is_complete and not self.notified.is_set()
+    def may_have_others(self) -> bool:
+        """Whether a reading may find entries that we do not know of."""
+        return self._window.may_have_more or self.notified.is_set()
 
     def contend(self) -> None:
         """Share the head out for a while: we were not quick enough to get the first."""
@@ -113,18 +114,18 @@ class QueueHead:
 
     def drop(self, entries: Iterable[QueueEntry]) -> None:
         """Forget entries that are no longer in the queue."""
-        self._window.drop({entry.task_instance_id for entry in entries})
+        self._window.gone(list(entries))
 
     def block(self, entry: QueueEntry) -> None:
         """Leave out an entry whose task is still claimed, for a second."""
         self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
-        self.drop([entry])
+        self._window.drop({entry.task_instance_id})
         self._pruner.remove_lasting_claim(entry)
 
     def mend(self, entry: QueueEntry) -> None:
         """The bucket for the claim of ``entry`` is missing: make it, and try again after that."""
         self._blocked[entry.task_instance_id] = time.monotonic() + BLOCK_S
-        self.drop([entry])
+        self._window.drop({entry.task_instance_id})
         self._pruner.make_claim_bucket(entry)
 
     def leave_out(self, partitions: frozenset[int]) -> None:
@@ -156,13 +157,19 @@ class QueueHead:
 
     @property
     def may_have_entries(self) -> bool:
-        window = self._window
-        return self.notified.is_set() or bool(window.entries) or not window.is_complete
+        return self.may_have_others or bool(self._window.entries)
 
     @property
     def unblocks_in_s(self) -> float:
         """Seconds until a blocked entry may be tried again; infinite if there is none."""
         return min(self._blocked.values(), default=float("inf")) - time.monotonic()
+
+    @property
+    def changes_in_s(self) -> float:
+        """Seconds until a claim may find something without a notification; perhaps infinite."""
+        is_hidden = not self._window.is_complete  # what is behind may have come forward by then
+        expires_in_s = self._trust.expires_in_s if is_hidden else float("inf")
+        return max(0.0, min(self.unblocks_in_s, expires_in_s))
 
     def _on_notification(self, _: WatchEvent) -> None:
         self.notified.set()
@@ -232,6 +239,7 @@ class QueueHead:
         self._window.fill(
             found.lines,
             is_complete=found.is_complete,
+            is_searched=found.is_searched,
             unread=found.unread,
             blocked=self._blocked,
             left_out=self._left_out,

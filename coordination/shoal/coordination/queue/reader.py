@@ -58,6 +58,7 @@ class FirstEntries:
     wanted: dict[LineKey, int] = field(default_factory=dict)  # entries of a line
     unread: set[LineKey] = field(default_factory=set)
     has_rest: bool = False  # less urgent priorities were passed over
+    is_searched: bool = False  # all lanes were searched, as far as that goes
 
     @property
     def count(self) -> int:
@@ -106,6 +107,7 @@ class QueueReader:
                 found.has_rest = True
                 break
             await self._read_priority(found, priority, lanes_of[priority], count, is_wanted)
+        found.is_searched = found.count < count
         return found
 
     async def _read_priority(

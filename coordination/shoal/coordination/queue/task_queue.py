@@ -171,8 +171,8 @@ class TaskQueue:
         """Claim no entries of ``partitions`` until the next call: they are left to others.
 
         Meanwhile the first 1000 entries of each lane are searched for other partitions, fewer of
-        each if there are more than eight lanes in a priority. ``wait`` returns at once while
-        there are any entries, so a caller that claims nothing has to pause.
+        each if there are more than eight lanes in a priority. If none is found, the queue is
+        searched again after a put, and every 5 s; until then ``wait`` waits.
         """
         self._left_out = frozenset(partitions)
         for head in self._heads.values():
@@ -246,13 +246,13 @@ class TaskQueue:
             return True
         for head in heads:
             head.found.clear()
-        unblocks_in_s = min(head.unblocks_in_s for head in heads)
+        changes_in_s = min(head.changes_in_s for head in heads)
         events = [event for head in heads for event in (head.notified, head.found)]
         waits = [asyncio.create_task(event.wait()) for event in events]
         try:
             done, _ = await asyncio.wait(
                 waits,
-                timeout=min(timeout_s, max(0.0, unblocks_in_s)),
+                timeout=min(timeout_s, changes_in_s),
                 return_when=asyncio.FIRST_COMPLETED,
             )
             for head in heads:

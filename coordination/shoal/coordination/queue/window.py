@@ -52,6 +52,7 @@ class EntryWindow:
         self.is_complete = False  # it reaches to the end of the queue
         self._lines: dict[LineKey, Line] = {}
         self._unread: frozenset[LineKey] = frozenset()
+        self._is_searched = False  # reading again finds nothing else, as far as lanes are searched
         self._reads_to: int | None = None  # the least urgent priority that was read
         self._turns = [LaneTurns() for _ in range(HIGHEST, LOWEST + 1)]
         self._merged: list[QueueEntry] | None = None
@@ -75,20 +76,31 @@ class EntryWindow:
         """Whether a lane is used up as far as it was read, while others are not."""
         return any(not line.entries and not line.is_complete for line in self._lines.values())
 
+    @property
+    def may_have_more(self) -> bool:
+        """Whether reading the queue again may find entries that the window does not have.
+
+        Not if a reading has found fewer than it looked for. Then what is at the front of some
+        lanes cannot be claimed now, and hides the rest, until something in there changes.
+        """
+        return not self.is_complete and not self._is_searched
+
     def fill(
         self,
         found: Mapping[LineKey, Line],
         *,
         is_complete: bool,
+        is_searched: bool,
         unread: Collection[LineKey],
         blocked: Collection[int],
         left_out: Collection[int],
     ) -> None:
         """Take what a reading found, without ``blocked`` tasks and ``left_out`` partitions.
 
-        ``unread``: lanes that it has passed over, because there are too many.
+        ``unread``: lanes that it has passed over, because there are too many. ``is_searched``: it
+        has found fewer entries than it looked for.
         """
-        self.is_complete = is_complete
+        self.is_complete, self._is_searched = is_complete, is_searched
         self._lines, self._unread = dict(found), frozenset(unread)
         self._reads_to = max((priority for priority, _ in found), default=None)
         # A task may stand in two places, of which one claim can take one: earlier versions put
@@ -140,12 +152,20 @@ class EntryWindow:
                 excess -= len(line.entries) - kept
                 line.cut(kept)
                 self._reads_to = least
-            self.is_complete, self._merged = False, None
+            self.is_complete = self._is_searched = False
+            self._merged = None
 
     def taken(self, entries: Iterable[QueueEntry]) -> None:
         """Entries were claimed: it is the turn of other lanes."""
         for entry in entries:
             self._turns[entry.workflow_priority].take(entry.lane)
+
+    def gone(self, entries: Collection[QueueEntry]) -> None:
+        """Forget entries that are no longer in the queue: their lanes can be searched further."""
+        lines = (self._lines.get(_key(entry)) for entry in entries)
+        if any(line is not None and not line.is_complete for line in lines):
+            self._is_searched = False
+        self.drop({entry.task_instance_id for entry in entries})
 
     def drop(self, task_instance_ids: Collection[int]) -> None:
         """Forget entries by their task instances."""
@@ -211,7 +231,12 @@ class Trust:
     @property
     def is_expired(self) -> bool:
         """Whether the window is too old even for a claimer that is alone."""
-        return time.monotonic() > self._read_at + TRUST_ALONE_S
+        return self.expires_in_s < 0
+
+    @property
+    def expires_in_s(self) -> float:
+        """Seconds until the window is too old even for a claimer that is alone."""
+        return self._read_at + TRUST_ALONE_S - time.monotonic()
 
     def is_exact(self, at: float) -> bool:
         """Return whether no other claimer can have taken anything from the window by ``at``."""

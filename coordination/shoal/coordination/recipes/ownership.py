@@ -22,11 +22,13 @@ from shoal.coordination.errors import (
     NodeExists,
     NoNode,
     NotOwner,
+    SessionLost,
     TransactionFailed,
 )
 from shoal.coordination.session.defaults import REREAD_S, RETRY_S
 from shoal.coordination.session.nodes import Create, Created, Delete, Operation, SetData, WatchEvent
 from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.turns import NodeTurn
 from shoal.core.errors import ShoalError
 
 log = structlog.get_logger()
@@ -73,6 +75,9 @@ class Ownership:
     the owner node, so a successor need not wait; after an owner that vanished it waits
     ``takeover_delay_s``.
 
+    Other ownerships of the same session may want the same partition. They take turns: the next
+    one begins when ours has been released or ``on_lost`` has run.
+
     The parent of an owner node is made if it is missing. Its data is ours, and nothing but owner
     nodes may come and go below it (one lasting node may be there).
 
@@ -100,7 +105,6 @@ class Ownership:
         self._wanted: frozenset[int] = frozenset()
         self._held: dict[int, _Hold] = {}  # every partition that we work on
         self._epochs: dict[int, int] = {}  # what we own
-        self._last_epochs: dict[int, int] = {}
         self._leftover: set[int] = set()  # not owned, but perhaps a node of ours stands
         self._resting: dict[int, float] = {}  # given up until then (monotonic)
         self._ready = False  # the session is proven
@@ -125,6 +129,29 @@ class Ownership:
         await self._idle.wait()
         for task in self._tasks:
             await background.stop(task)
+        if self._leftover:
+            name = f"leftover owner nodes of {self.owner_id}"
+            self._tasks = [background.start(self._delete_leftovers(), name)]
+
+    async def _delete_leftovers(self) -> None:
+        """Delete our nodes if the session, in doubt when the block was left, continues.
+
+        They would stand as long as the session: others that share it may keep it for ever.
+        """
+        ends = [asyncio.create_task(end) for end in (self._session.proven(), self._session.lost())]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+        for partition in self._leftover:
+            turn = self._session.turns.queue(self._owner_path(partition))
+            try:
+                # If another actor of the session has the turn, the node is its own now.
+                if turn.is_current and turn.may_stand:
+                    turn.may_stand = not await self._delete(partition)
+            finally:
+                turn.end()
 
     def set_wanted(self, partitions: Iterable[int]) -> None:
         """Acquire and keep exactly these from now on; release the others."""
@@ -177,8 +204,8 @@ class Ownership:
     async def give_up(self, epochs: Mapping[int, int], pause_s: float) -> frozenset[int]:
         """Lose partitions whose epochs are these, and acquire them again after ``pause_s``.
 
-        ``on_lost`` runs, then their nodes are deleted if they are our session's. Partitions with
-        other epochs by now are left alone. Returns those that were given up.
+        ``on_lost`` runs, then their nodes are deleted if they are ours. Partitions with other
+        epochs by now are left alone. Returns those that were given up.
         """
         given = frozenset(p for p, epoch in epochs.items() if self._epochs.get(p) == epoch)
         until_s = time.monotonic() + pause_s
@@ -207,12 +234,16 @@ class Ownership:
         # A hold may have come to its own end meanwhile.
         holds = {p: hold for p, hold in holds.items() if self._held.get(p) is hold}
         lost = frozenset(p for p in holds if self._epochs.pop(p, None) is not None)
-        self._leftover |= holds.keys()
+        for partition, hold in holds.items():
+            if hold.turn.is_current:
+                hold.turn.may_stand = True
+                self._leftover.add(partition)
         if lost:
             log.warning("partitions lost", owner=self.owner_id, partitions=sorted(lost))
             await self._guarded("on_lost", self._listener.on_lost(lost))
         for partition, hold in holds.items():
             del self._held[partition]
+            hold.turn.end()  # not before ``on_lost`` has run
             hold.gone.set()
         if not self._held:
             self._idle.set()
@@ -282,7 +313,8 @@ class Ownership:
             return
         for partition in (self._wanted | self._leftover) - self._held.keys():
             task = background.start(self._hold(partition), f"hold partition {partition}")
-            self._held[partition] = hold = _Hold(task, partial(self._doubt, partition))
+            turn = self._session.turns.queue(self._owner_path(partition))
+            self._held[partition] = hold = _Hold(task, turn, partial(self._doubt, partition))
             self._idle.clear()
             if partition not in self._wanted:
                 hold.unwanted.set()
@@ -295,14 +327,20 @@ class Ownership:
         await asyncio.sleep(0)  # until set_wanted has noted us
         hold = self._held[partition]
         if (until_s := self._resting.pop(partition, None)) is not None:
-            await self._delete(partition)
+            if hold.turn.is_current:
+                hold.turn.may_stand = not await self._delete(partition)
+            hold.turn.end()
             await _wait_any(max(0.0, until_s - time.monotonic()), hold.unwanted)
-        epoch = await self._acquire(partition, hold)
-        if epoch is None and partition in self._leftover:
-            await self._delete(partition)
+            hold.turn = self._session.turns.queue(self._owner_path(partition))
+        epoch = None
+        if await hold.has_turn():
+            epoch = await self._acquire(partition, hold)
+            if epoch is None and hold.turn.may_stand:
+                hold.turn.may_stand = not await self._delete(partition)
+        # Without a turn there is nothing to delete: the actor that has it takes care of the node.
         self._leftover.discard(partition)
         if epoch is not None:
-            self._epochs[partition] = self._last_epochs[partition] = epoch
+            self._epochs[partition] = hold.turn.last_epoch = epoch
             self._doubt(partition)  # it has no watch yet
             log.debug("partition acquired", partition=partition, epoch=epoch)
             acquired = await self._guarded(
@@ -312,10 +350,12 @@ class Ownership:
                 await hold.unwanted.wait()
                 await self._guarded("on_released", self._listener.on_released(partition))
             del self._epochs[partition]
-            await self._delete(partition)
+            hold.turn.may_stand = not await self._delete(partition)
+            hold.turn.end()
             log.debug("partition released", partition=partition, epoch=epoch)
             await _wait_any(0 if acquired else RETRY_S, hold.unwanted)
         del self._held[partition]
+        hold.turn.end()
         hold.gone.set()
         self._begin_holds()  # it may be wanted again
         if not self._held:
@@ -356,7 +396,7 @@ class Ownership:
                     vanished_at, wait_s = None, self._reread_s
             except CoordinationError as error:
                 wait_s = 0.0
-                self._leftover.add(partition)  # perhaps the node was created
+                hold.turn.may_stand = True  # perhaps the node was created
                 if not error.retriable:
                     log.warning("acquiring failed", partition=partition, error=str(error))
                     wait_s = RETRY_S
@@ -383,9 +423,10 @@ class Ownership:
             return None
         if node.stat.session_id != self._session.session_id:
             return None
-        # Our own. Either the answer to its create was lost, or we lost it in doubt of a session
-        # that went on: then a new node gives the new beginning its own epoch.
-        if node.stat.czxid > self._last_epochs.get(partition, 0) and node.data == self._data:
+        # Our own, since it is our turn. Either the answer to its create was lost, or we (or the
+        # actor before us) lost it in doubt of a session that continued: then a new node gives the
+        # new beginning its own epoch.
+        if node.stat.czxid > hold.turn.last_epoch and node.data == self._data:
             return node.stat.czxid
         operations: list[Operation] = [Delete(path), Create(path, self._data, ephemeral=True)]
         created_again = (await self._session.multi(operations))[1]
@@ -415,8 +456,11 @@ class Ownership:
             return None
         return time.monotonic() if since in (None, float("inf")) else since
 
-    async def _delete(self, partition: int) -> None:
-        """Release in one step: delete our node and record that this was a clean release."""
+    async def _delete(self, partition: int) -> bool:
+        """Release in one step: delete our node and record that this was a clean release.
+
+        Returns whether it is certainly gone.
+        """
         path = self._owner_path(partition)
         release: list[Operation] = [Delete(path), SetData(_parent(path), b"")]
 
@@ -427,23 +471,35 @@ class Ownership:
 
         try:
             await self._session.retry(delete)
-        except (NoNode, TransactionFailed):
-            return  # gone already: an earlier try whose answer was lost
+        except NoNode:
+            return True  # gone already: an earlier try whose answer was lost
+        except TransactionFailed as error:
+            return isinstance(error.cause, NoNode)  # the same, between the reading and the multi
         except CoordinationError as error:
             log.info("not released: gone with its session", partition=partition, error=str(error))
+            return isinstance(error, SessionLost)
+        return True
 
 
 class _Hold:
     """What the task that holds one partition waits for."""
 
-    def __init__(self, task: asyncio.Task[None], on_node_changed: Callable[[], None]) -> None:
-        self.task = task
+    def __init__(
+        self, task: asyncio.Task[None], turn: NodeTurn, on_node_changed: Callable[[], None]
+    ) -> None:
+        self.task, self.turn = task, turn
         self._on_node_changed = on_node_changed
         self.version = 0  # of the owner node, as we wrote it
         self.is_lost = False  # the task is being cancelled
         self.unwanted = asyncio.Event()
         self.gone = asyncio.Event()  # nothing is left of the hold
         self.recheck = asyncio.Event()  # the owner node changed
+
+    async def has_turn(self) -> bool:
+        """Wait until it is our turn at the node; False if it is no longer wanted before that."""
+        if not self.turn.has_come.is_set():
+            await _wait_any(None, self.turn.has_come, self.unwanted)
+        return self.turn.is_current
 
     def changed(self, _: WatchEvent) -> None:
         self.recheck.set()
@@ -457,7 +513,7 @@ def _parent(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-async def _wait_any(timeout_s: float, *events: asyncio.Event) -> None:
+async def _wait_any(timeout_s: float | None, *events: asyncio.Event) -> None:
     waits = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)

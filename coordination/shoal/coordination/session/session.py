@@ -37,6 +37,7 @@ from shoal.coordination.session.nodes import (
     WatchKind,
 )
 from shoal.coordination.session.requests import Proof, Requests
+from shoal.coordination.session.turns import NodeTurns
 
 log = structlog.get_logger()
 
@@ -88,6 +89,7 @@ class ZkSession(Requests):
         self.state = SessionState.LOST
         self.generation = 0  # sessions so far; 0 before the first
         self.session_id = 0
+        self.turns = NodeTurns()  # of the actors that share this session
         self._client: Client
         self._loop: asyncio.AbstractEventLoop
         self._closed = False

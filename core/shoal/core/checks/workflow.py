@@ -20,7 +20,7 @@ from shoal.core.checks.resources import names_findings, resources_findings
 from shoal.core.definition.dag import find_cycles
 from shoal.core.definition.environments import NO_ENVIRONMENT
 from shoal.core.definition.model import TaskSpec, WorkflowSpec
-from shoal.core.errors import LONGEST_REASON, ShoalError, shortened
+from shoal.core.errors import LONGEST_REASON, ShoalError, UnusablePlugin, shortened
 from shoal.core.hints import MOST_MISTAKES, Hints
 from shoal.core.logic.checks import findings as logic_findings
 from shoal.core.macros import placeholders
@@ -308,7 +308,7 @@ def _check_params(
         return  # the shape check has said so
     try:
         task_type = find_type(kind)
-    except UnknownTaskType as error:
+    except (UnknownTaskType, UnusablePlugin) as error:
         findings.add((*path, "type"), str(error))
         return
     for inner, message in environment_findings(task, task_type):

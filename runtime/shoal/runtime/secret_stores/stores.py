@@ -3,15 +3,16 @@
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
 
 import structlog
 from pydantic import ValidationError
 
 from shoal.core.checks.secrets import secret_problems
-from shoal.core.errors import ShoalError
+from shoal.core.errors import ShoalError, UnusablePlugin
 from shoal.core.hints import Hints
+from shoal.runtime import plugin_packages
 from shoal.runtime.secret_stores.errors import (
     InvalidReference,
     SecretRefused,
@@ -152,7 +153,7 @@ ENTRY_POINT_GROUP = "shoal.secret_stores"
 
 def installed() -> dict[str, EntryPoint]:
     """Return the kinds that there are, by name; none is imported yet."""
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return plugin_packages.installed(ENTRY_POINT_GROUP)
 
 
 def open_store(name: str, table: Mapping[str, Any]) -> SecretStore[Any]:
@@ -166,11 +167,11 @@ def open_store(name: str, table: Mapping[str, Any]) -> SecretStore[Any]:
             f"{where}: kind: there is no kind {kind!r} of stores here; installed are: {known}"
         )
     try:
-        found = kinds[str(kind)].load()
-    except ImportError as error:
-        raise InvalidSettings(f"{where}: the kind {kind} cannot be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, SecretStore)):
-        raise InvalidSettings(f"{where}: the plug-in of the kind {kind} is not a SecretStore")
+        found: type[SecretStore[Any]] = plugin_packages.load(
+            kinds[str(kind)], SecretStore, f"kind of store {kind!r}", {"Settings": StoreSettings}
+        )
+    except UnusablePlugin as error:
+        raise InvalidSettings(f"{where}: {error}") from error
     try:
         return found(name, found.Settings.model_validate(dict(table)))
     except ValidationError as error:

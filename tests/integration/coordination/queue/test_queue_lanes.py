@@ -189,3 +189,35 @@ async def test_lanes_are_read_together(session: ZkSession, monkeypatch: pytest.M
     monkeypatch.setattr(session, "children", noted)
     assert len(await queue.claim("g", 50, "w")) == 50
     assert most >= 50
+
+
+async def test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only after a put, when what is in the way has gone, or after some seconds."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    hiding = [QueueEntry("g", 2, n, 2, n, 1, FLOOD) for n in range(1, 1_101)]
+    await putter.put([*hiding, *backlog(20, first=2_000), *backlog(6, OTHER, first=5_000)])
+    lists, real = 0, session.children
+
+    async def counted(path: str, **options: Any) -> object:
+        nonlocal lists
+        lists += 1
+        return await real(path, **options)
+
+    monkeypatch.setattr(session, "children", counted)
+    found = [(await queue.claim("g", 1, "w"))[0].entry for _ in range(6)]
+    assert {entry.lane for entry in found} == {OTHER}
+    first = lists
+    for _ in range(20):
+        assert await queue.claim("g", 4, "w") == []
+    assert lists == first < 1_200  # one reading: a list for each run in the way
+    (single,) = backlog(1, OTHER, first=9_000)
+    await putter.put([single])
+    assert [claim.entry for claim in await queue.claim("g", 4, "w")] == [single]
+    assert lists == first  # the notification names it
+    await putter.remove(hiding)
+    assert not await queue.wait("g", timeout_s=60.0)  # it is searched again within 5 s
+    assert len(await queue.claim("g", 20, "w")) == 20

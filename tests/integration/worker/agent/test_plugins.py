@@ -41,6 +41,8 @@ class Odd(TaskType[Params]):
                 return Exit(9)
             case "raise":
                 raise RuntimeError("the plugin broke")
+            case "exit":
+                raise SystemExit("the plugin left")
             case "desert":
                 running = asyncio.create_task(context.run_process(["sh", "-c", STARTS]))
                 while not (context.work_dir / "started").exists():
@@ -60,8 +62,9 @@ class Odd(TaskType[Params]):
 @pytest.fixture(autouse=True)
 def plugin(tmp_path: Path) -> Iterator[None]:
     """Install a package with a task type."""
-    point = {"ODD": "odd_tasks:Odd"}
-    with installed(tmp_path, "shoal.task_types", point, odd_tasks=textwrap.dedent(PLUGIN)):
+    points = {"ODD": "odd_tasks:Odd", "BROKEN": "broken_tasks:Broken"}
+    modules = {"odd_tasks": textwrap.dedent(PLUGIN), "broken_tasks": "raise SystemExit('no')"}
+    with installed(tmp_path, "shoal.task_types", points, **modules):
         yield
 
 
@@ -71,6 +74,7 @@ def plugin(tmp_path: Path) -> Iterator[None]:
         ("no process", "SUCCEEDED", ""),
         ("code", "FAILED", "exit code 9"),
         ("raise", "FAILED", "the plugin broke"),
+        ("exit", "FAILED", "the plugin left"),
         ("desert", "FAILED", "its task type left the process alone: had enough"),
         ("twice", "SUCCEEDED", ""),
         ("late", "FAILED", "exit code 4"),
@@ -91,6 +95,18 @@ async def test_every_way_to_end_is_a_result(
     if mode == "raise":
         assert log_text(cluster.data, number) == "shoal: the plugin broke\n"
     await eventually(lambda: spool(cluster.data) == [])
+
+
+async def test_package_that_cannot_be_imported_fails_its_task_alone(
+    master: FakeMaster, worker: InProcessWorker
+) -> None:
+    number = await master.submit("BROKEN", {})
+    task = await master.table.ended(number)
+    assert task.report is not None
+    assert task.state == "FAILED"
+    assert "task type 'BROKEN' cannot be loaded from broken_tasks:Broken" in task.report.reason
+    later = await master.submit("SHELL", {"script": "true"})
+    assert (await master.table.ended(later)).state == "SUCCEEDED"
 
 
 async def test_stopped_worker_interrupts_a_type_without_a_process(

@@ -73,6 +73,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         _TEST_CONNECTIONS + "test_half_a_request_is_given_up_at_its_deadline",
     ),
     Promise.PROGRESS.broken_if(
+        "TLS connections without a handshake take all descriptors",
+        Place("shoal.api.web.tls_handshake")["connection_made"].replace(
+            "connections.admit(self, self._peer) or connections.admit_refusal(self)", "True"
+        ),
+        _TEST_CONNECTIONS
+        + "test_unfinished_handshakes_count_and_make_room_for_others_of_their_address",
+    ),
+    Promise.PROGRESS.broken_if(
         "a client that does not read keeps its connection",
         _CONNECTIONS["_await_reads"].replace(
             "self._write_deadline_s = now_s + WRITE_S", "self._write_deadline_s = inf"

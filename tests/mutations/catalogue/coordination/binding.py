@@ -114,11 +114,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "an owner in the pause keeps its znode",
         _OWNERSHIP["_hold"].replace(
-            "if (until_s := self._resting.pop(partition, None)) is not None:\n"
-            "    await self._delete(partition)\n"
-            "    await _wait_any(max(0.0, until_s - time.monotonic()), hold.unwanted)",
-            "if (until_s := self._resting.pop(partition, None)) is not None:\n"
-            "    await _wait_any(max(0.0, until_s - time.monotonic()), hold.unwanted)",
+            "if hold.turn.is_current:\n    hold.turn.may_stand = not await self._delete(partition)",
+            "pass",
         ),
         f"{_STRANDED}::test_owner_that_is_fenced_while_its_znode_stands_takes_a_new_epoch",
     ),

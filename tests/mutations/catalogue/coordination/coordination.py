@@ -9,6 +9,7 @@ _REQUESTS = Place("shoal.coordination.session.requests")
 _CLIENT = Place("shoal.coordination.session.client")
 _WIRE = Place("shoal.coordination.session.wire")
 _OWNERSHIP = Place("shoal.coordination.recipes.ownership")
+_TURNS = Place("shoal.coordination.session.turns")
 _QUEUE = Place("shoal.coordination.queue.claims")
 _PUTTING = Place("shoal.coordination.queue.putter")
 _HEAD = Place("shoal.coordination.queue.head")
@@ -29,6 +30,7 @@ _TEST_OWNERSHIP_RELEASE = f"{_TESTS}/test_ownership_release.py"
 _TEST_QUEUE = f"{_TESTS}/queue/test_queue.py"
 _TEST_QUEUE_RECOVERY = f"{_TESTS}/queue/test_queue_recovery.py"
 _TEST_ELECTION = f"{_TESTS}/test_election.py"
+_TEST_SHARED_SESSION = f"{_TESTS}/test_shared_session.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.SELF_FENCE.broken_if(
@@ -111,7 +113,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "a new beginning keeps the epoch of the old one",
-        _OWNERSHIP["_create"].drop("node.stat.czxid > self._last_epochs.get(...)"),
+        _OWNERSHIP["_create"].drop("node.stat.czxid > hold.turn.last_epoch"),
         f"{_TEST_OWNERSHIP}::test_session_that_goes_on_after_doubt_gets_a_new_epoch",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
@@ -123,7 +125,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a partition is given up before its work is",
         (
             _OWNERSHIP["_hold"].replace(
-                "del self._epochs[partition]\nawait self._delete(...)",
+                "del self._epochs[partition]\n"
+                "hold.turn.may_stand = not await self._delete(partition)",
                 "del self._epochs[partition]",
             ),
             _OWNERSHIP["_hold"].replace(
@@ -132,6 +135,37 @@ MUTATIONS: tuple[Mutation, ...] = (
             ),
         ),
         f"{_TEST_OWNERSHIP_RELEASE}::test_nobody_owns_a_partition_while_its_old_owner_finishes",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "all actors of a session work on a node at once",
+        (
+            _TURNS["queue"].always("place.queue[0] is turn"),
+            _TURNS["is_current"].replace(
+                "bool(self._place.queue) and self._place.queue[0] is self", "True"
+            ),
+        ),
+        f"{_TEST_SHARED_SESSION}::"
+        "test_second_candidate_of_a_session_waits_until_the_first_has_left",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "an actor that loses its node lets the next one of its session begin too early",
+        _OWNERSHIP["_lose"].replace(
+            "hold.is_lost = True\nhold.task.cancel()",
+            "hold.is_lost = True\nhold.task.cancel()\nhold.turn.end()",
+        ),
+        f"{_TEST_SHARED_SESSION}::"
+        "test_candidates_of_a_session_that_expires_lead_one_after_the_other",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "two actors of a session in doubt have one epoch",
+        _OWNERSHIP["_lose"].drop("hold.turn.may_stand = True"),
+        f"{_TEST_SHARED_SESSION}::test_candidates_of_a_session_in_doubt_have_epochs_of_their_own",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a block left in doubt of its session leaves its node behind",
+        _OWNERSHIP["__aexit__"].never("self._leftover"),
+        f"{_TEST_SHARED_SESSION}::"
+        "test_candidate_that_leaves_a_session_in_doubt_leaves_no_node_behind",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "another owner's node confirms that we own",
@@ -202,6 +236,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "entries that cannot be claimed now hide those behind them in their lane",
         _READER["add"].replace("self._is_wanted(entry)", "1"),
         f"{_LANE_TESTS}::test_first_ones_of_a_lane_that_are_left_out_do_not_hide_the_others",
+    ),
+    Promise.PROGRESS.broken_if(
+        "lanes whose front cannot be claimed are read at each claim",
+        _READER["first"].replace("found.count < count", "False"),
+        f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a lane whose front could not be claimed is never searched again",
+        _HEAD["changes_in_s"].drop("expires_in_s"),
+        f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
     ),
     Promise.PROGRESS.broken_if(
         "a task that stands in two places is chosen twice",

@@ -22,6 +22,7 @@ _ENDINGS = Place("shoal.worker.results.endings")
 _ATTEMPTS = Place("shoal.worker.attempts.held")
 _PREFETCH = Place("shoal.worker.intake.prefetch")
 _RUNNER = Place("shoal.worker.execution.runner")
+_PLUGINS = Place("shoal.runtime.plugin_packages")
 _RETURNING = Place("shoal.worker.results.requeue")
 _MAIN = Place("shoal.worker.main")
 _LEFTOVERS = Place("shoal.worker.home.leftovers")
@@ -32,6 +33,7 @@ _TEST_FORK_SERVER = "tests/integration/client/test_fork_server.py"
 _JOURNAL_TESTS = "tests/unit/worker/intake/test_journal.py"
 _LINE = "tests/unit/worker/intake/test_prefetch.py"
 _TEST_ATTEMPT = "tests/unit/worker/execution/test_attempt.py"
+_BROKEN_PLUGINS = "tests/unit/runtime/test_broken_plugins.py"
 _TEST_AGENT_LEAVING = f"{_TESTS}/faults/test_leaving.py"
 _TEST_KILLING = f"{_TESTS}/supervisor/test_killing.py"
 _TEST_LEASE = f"{_TESTS}/supervisor/test_lease.py"
@@ -42,6 +44,19 @@ _TEST_REQUEUE = "tests/unit/worker/intake/test_requeue.py"
 _TEST_AGENT_RESTARTS = f"{_TESTS}/faults/test_restarts.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a plug-in that exits while it is imported ends the process",
+        _PLUGINS["load"].replace("(Exception, SystemExit)", "Exception"),
+        f"{_BROKEN_PLUGINS}::test_error_names_the_plug_in_its_package_and_the_problem",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a message is given up because a channel's package is broken on one server",
+        Place("shoal.alert.jobs.sender")["_attempt"].replace(
+            "(False, True, str(error)[:_LONGEST_ANSWER])",
+            "(False, False, str(error)[:_LONGEST_ANSWER])",
+        ),
+        f"{_BROKEN_PLUGINS}::test_message_waits_for_a_channel_that_is_broken",
+    ),
     Promise.PROGRESS.broken_if(
         "a result that cannot be used is tried at each start",
         _MAIN["report_leftovers"].drop("await asyncio.to_thread(spool.quarantine, entry, error)"),

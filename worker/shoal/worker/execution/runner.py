@@ -182,7 +182,7 @@ class Runner:
             if not cancelled and task is not None and task.cancelling():
                 raise  # with the whole worker
             error = asyncio.CancelledError("cancelled")
-        except Exception as raised:  # noqa: BLE001 - whatever a task type raises fails its task
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever a type raises fails its task
             error = raised
         finally:
             attempt.work = None

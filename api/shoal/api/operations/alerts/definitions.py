@@ -18,6 +18,7 @@ from shoal.core.alerts.channels import UnknownChannel
 from shoal.core.alerts.receivers import ChannelSpec
 from shoal.core.alerts.records import DefinitionKind, StoredAlertDefinition
 from shoal.core.alerts.rules import MessageTemplates
+from shoal.core.errors import UnusablePlugin
 from shoal.runtime.plugins import load_channel
 from shoal.runtime.side.process import WAIT_S, NoTurn
 from shoal.runtime.side.templates import TemplateError, Templates
@@ -108,7 +109,7 @@ async def require_usable(uow: UnitOfWork, project: str, channel: ChannelSpec) ->
     """
     try:
         kind = await asyncio.to_thread(load_channel, channel.kind)
-    except UnknownChannel as error:
+    except (UnknownChannel, UnusablePlugin) as error:
         raise InvalidRequest([FieldError("kind", str(error))]) from None
     try:
         kind.Options.model_validate(channel.options)

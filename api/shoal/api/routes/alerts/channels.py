@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Body, Path, Response
 
 from shoal.api.endpoints.guard import needs
+from shoal.api.endpoints.plugins import usable_plugins
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.alerts.definitions import AlertDefinitionService, require_usable
@@ -42,15 +43,16 @@ async def list_alert_channel_kinds(
     after = decode_cursor("alert-channel-kinds", cursor, str)
     found = [kind for kind in channel_kinds() if after is None or kind > after[0]]
     items, more = page(found[: limit + 1], limit)
+
+    def shown(kind: str) -> AlertChannelKindOut:
+        channel = load_channel(kind)
+        schema = channel.Options.model_json_schema()
+        return AlertChannelKindOut(
+            kind=kind, needs_addresses=channel.needs_addresses, options_schema=schema
+        )
+
     return Page(
-        items=[
-            AlertChannelKindOut(
-                kind=kind,
-                needs_addresses=load_channel(kind).needs_addresses,
-                options_schema=load_channel(kind).Options.model_json_schema(),
-            )
-            for kind in items
-        ],
+        items=usable_plugins(items, shown),
         next=encode_cursor("alert-channel-kinds", items[-1]) if more else None,
     )
 
