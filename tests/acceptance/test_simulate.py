@@ -29,6 +29,7 @@ class Recorded:
     rest: Rest
     runs: list[int]
     waits: list[float]  # of all attempts, in seconds, ascending
+    busy_share: float  # of the slots' time; the rest lies between the attempts of a slot
     day: str  # in UTC, of all runs
 
     def simulate(self, *arguments: str) -> Any:
@@ -57,13 +58,17 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         ended = [rest.wait_for(one, timeout_s=6 * DEADLINE_S) for one in runs]
         assert {one["state"] for one in ended} == {"SUCCEEDED"}
         [day] = {one["created_at"][:10] for one in ended}
-        waits = sorted(_wait_s(task) for one in runs for task in rest.tasks(one).values())
-        yield Recorded(running, rest, runs, waits, day)
+        attempts = [task for one in runs for task in rest.tasks(one).values()]
+        waits = sorted(_between_s(one["queued_at"], one["started_at"]) for one in attempts)
+        busy_s = sum(_between_s(one["started_at"], one["finished_at"]) for one in attempts)
+        span_s = _between_s(
+            min(one["started_at"] for one in attempts), max(one["finished_at"] for one in attempts)
+        )
+        yield Recorded(running, rest, runs, waits, busy_s / (SLOTS * span_s), day)
 
 
-def _wait_s(task: Any) -> float:
-    queued, started = (datetime.fromisoformat(task[at]) for at in ("queued_at", "started_at"))
-    return (started - queued).total_seconds()
+def _between_s(since: str, until: str) -> float:
+    return (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds()
 
 
 @pytest.mark.parametrize(("how", "most"), [("repeated", 0.4), ("drawn", 0.6)])
@@ -76,11 +81,14 @@ def test_simulated_waits_are_those_of_the_recorded_day(
     assert error["attempts"] == 3 * RUNS
     longest_s = recorded.waits[-1]
     assert error["recorded"]["max_s"] == pytest.approx(longest_s, abs=0.01)
-    # Machines differ in how long a start takes, and it is not a part of a sleep: ratios.
-    assert 0.7 < error["simulated"]["p95_s"] / error["recorded"]["p95_s"] < 1.4
-    assert 0.7 < error["simulated"]["max_s"] / error["recorded"]["max_s"] < 1.4
-    assert error["median_s"] < 0.15 * longest_s
-    assert error["p95_s"] < most * longest_s
+    # A loaded machine takes long from one attempt of a slot to the next, which is not simulated:
+    # recorded waits are longer by that share.
+    for of in ("p95_s", "max_s"):
+        ratio = error["simulated"][of] / error["recorded"][of]
+        assert 0.8 * recorded.busy_share < ratio < 1.3, (of, recorded.busy_share)
+    idle_s = (1 - recorded.busy_share) * longest_s
+    assert error["median_s"] < 0.15 * longest_s + idle_s
+    assert error["p95_s"] < most * longest_s + 2 * idle_s  # attempts also change places
 
 
 def test_with_slots_enough_the_same_runs_hardly_wait(recorded: Recorded) -> None:

@@ -180,6 +180,7 @@ def test_nothing_outlives_the_supervisor(data: Path) -> None:
         "os.kill(os.getpid(), 9)\n"
     )
     environment = {**os.environ, "SHOAL_ZOOKEEPER": f"127.0.0.1:{free_port()}"}
-    done = subprocess.run([sys.executable, "-c", program, str(data)], env=environment, timeout=60)
+    command = [sys.executable, "-c", program, str(data)]
+    done = subprocess.run(command, env=environment, timeout=DEADLINE_S)
     assert done.returncode == -signal.SIGKILL
     assert nothing_left(data)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -109,12 +110,11 @@ def test_a_port_that_only_root_may_use_is_not_called_taken(monkeypatch: pytest.M
 def test_the_end_of_a_log_is_of_the_newest_start_only(tmp_path: Path) -> None:
     log = tmp_path / "role.log"
     log.write_text("an earlier start\n")
-    server = ForkServer(tmp_path)
-    child = _Process("api", ["--no-such-argument"], log, {}, server)
-    child.start()
-    assert child.process is not None
-    child.process.wait(DEADLINE_S)
-    server.close()
+    with closing(ForkServer(tmp_path)) as server:
+        child = _Process("api", ["--no-such-argument"], log, {}, server)
+        child.start()
+        assert child.process is not None
+        child.process.wait(DEADLINE_S)
     said = "\n".join(child.tail())
     assert "usage:" in said
     assert "an earlier start" not in said

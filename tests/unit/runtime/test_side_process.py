@@ -83,6 +83,8 @@ async def test_work_that_only_waits_ends_as_well(monkeypatch: pytest.MonkeyPatch
 
 async def test_one_owner_has_one_process_and_leaves_the_others_to_others() -> None:
     async with SideProcesses(2) as processes:
+        # Both are there before anything is timed: a start may take longer than all that follows.
+        await asyncio.gather(processes.run("a", identity), processes.run("b", identity))
         greedy = [asyncio.create_task(processes.run("a", sleep, 0.3)) for _ in range(3)]
         other = asyncio.create_task(processes.run("b", sleep, 0.0))
         done, _ = await asyncio.wait([*greedy, other], return_when=asyncio.FIRST_COMPLETED)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt, field_validator
+from pydantic import BeforeValidator, Field, StrictInt
 
 from shoal.api.schemas.common import Answer, RequestBody
 from shoal.api.web.paging import MAX_ID
@@ -33,6 +33,23 @@ LONGEST_KEY = 200  # characters of an idempotency key
 LONGEST_REASON = 1_000  # characters
 MOST_PARAMETERS = 10_000
 
+
+def _scalars_as_text(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if len(value) > MOST_PARAMETERS:
+        raise ValueError(f"{len(value)} parameters, at most {MOST_PARAMETERS} are allowed")
+    return {k: scalar_text(v) for k, v in value.items()}
+
+
+def _priority_name(value: Any) -> Any:
+    return None if value is None else Priority.read(value).name
+
+
+#: Values of a run's parameters; numbers and booleans are taken as text.
+ParameterValues = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
+#: A priority by name or number; None is that of the workflow.
+GivenPriority = Annotated[PriorityName | None, BeforeValidator(_priority_name)]
 
 _INSTANCE = frozenset({"instance_id"})
 # Which fields go with which type; the key goes with all.
@@ -92,7 +109,7 @@ class CommandIn(RequestBody):
         pattern=ONE_LINE,
         description="FORCE_SUCCESS: why, for those who look at it later.",
     )
-    parameters: dict[str, str] = Field(
+    parameters: ParameterValues = Field(
         default={}, description="START: values for the workflow's parameters."
     )
     logical_time: LogicalTime | None = Field(
@@ -100,9 +117,7 @@ class CommandIn(RequestBody):
         description="START: the instant the run is for; null is now. From 0001-01-02T00:00:00Z to "
         "9999-12-30T23:59:59Z.",
     )
-    priority: PriorityName | None = Field(
-        default=None, description="START: null is the workflow's own."
-    )
+    priority: GivenPriority = Field(default=None, description="START: null is the workflow's own.")
     labels: Labels = Field(
         default={}, description="START: parameters of the run; they override the workflow's."
     )
@@ -140,20 +155,6 @@ class CommandIn(RequestBody):
             yield Thing.INSTANCE, self.instance_id
         if self.task_instance_id is not None:
             yield Thing.TASK_INSTANCE, self.task_instance_id
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _scalars_as_text(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        if len(value) > MOST_PARAMETERS:
-            raise ValueError(f"{len(value)} parameters, at most {MOST_PARAMETERS} are allowed")
-        return {k: scalar_text(v) for k, v in value.items()}
-
-    @field_validator("priority", mode="before")
-    @classmethod
-    def _priority_name(cls, value: Any) -> Any:
-        return None if value is None else Priority.read(value).name
 
 
 def schemas_by_type(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, text, update
 
+from shoal.api.operations.cluster.backlogs import find_backlogs
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import Membership
@@ -152,6 +153,63 @@ async def test_an_old_export_of_the_history_is_named(api: Api) -> None:
         assert "export_age_limit_s" in found["text"]
         await api.store(lambda uow: verified(uow, text("'soon'")))
         assert await _findings(api) == {}  # when it was cannot be read
+
+
+async def test_a_trouble_of_the_export_is_named_at_once(api: Api) -> None:
+    async def verified(uow: UnitOfWork) -> None:
+        await uow.verified_history.note_trouble("the bucket is read-only", NOW)
+        values = {"verified_at": datetime.now(UTC) - timedelta(seconds=5)}
+        await uow.connection.execute(update(history_verified).values(**values))
+
+    await api.store(verified)
+    found = (await _findings(api))["health.export_lag"]
+    assert found["arguments"]["trouble"] == "the bucket is read-only"
+    assert found["arguments"]["age_s"] < 3600
+    assert "the bucket is read-only" in found["text"]
+    cluster, store = api.services.cluster, api.services.store
+    for limit_s, is_exported, count in ((3600, True, 1), (0, True, 0), (3600, False, 0)):
+        changed = api.services.settings.model_copy(update={"export_age_limit_s": limit_s})
+        told = await find_backlogs(store, cluster, changed, is_exported=is_exported)
+        assert len(told) == count, "a cluster that exports nothing, or wants no limit, is in order"
+
+
+async def test_writes_of_an_owner_that_stay_refused_are_named(api: Api) -> None:
+    since = NOW.isoformat()
+    async with _master(api, fenced_since=since):
+        found = (await _findings(api))["health.fenced"]
+        assert found["arguments"] == {"master": "m1", "since": since}
+        assert f"since {since}; if that lasts, restart this master" in found["text"]
+
+
+@pytest.mark.parametrize("since", [None, "", 1.5, True, [], {"at": 1}, "x" * 10_000])
+async def test_what_a_master_tells_of_refused_writes_can_be_anything(api: Api, since: Any) -> None:
+    async with _master(api, fenced_since=since):
+        found = await _findings(api)
+    if isinstance(since, str) and since:
+        assert found["health.fenced"]["arguments"] == {"master": "m1", "since": since[:40]}
+    else:
+        assert found == {}
+
+
+async def test_a_weekly_purge_and_clocks_that_differ_by_seconds_are_in_order(api: Api) -> None:
+    day_s = 86_400.0
+
+    async def state(uow: UnitOfWork, purged_at: datetime) -> None:
+        await uow.connection.execute(update(partition).values(purged_at=purged_at))
+        rule = {"when": ["instance_failed"]}
+        await uow.alert_definitions.put("default", DefinitionKind.RULE, "r", rule, NOW)
+        await uow.connection.execute(update(event).values(at=NOW + timedelta(seconds=20)))
+        await uow.verified_history.note_trouble("none", NOW)
+        values = {"trouble": None, "verified_at": NOW + timedelta(seconds=20)}
+        await uow.connection.execute(update(history_verified).values(**values))
+
+    periods = {"purge_s": 7 * day_s, "export_s": 900.0}
+    began = (NOW - timedelta(days=60)).isoformat()
+    async with _master(api, started_at=began, periods=periods):
+        await api.store(lambda uow: state(uow, NOW - timedelta(days=8)))
+        assert await _findings(api) == {}
+        await api.store(lambda uow: state(uow, NOW - timedelta(days=15)))
+        assert set(await _findings(api)) == {"health.purge_age"}
 
 
 async def test_skipped_items_degrade_the_cluster(api: Api) -> None:

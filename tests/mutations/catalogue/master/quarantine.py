@@ -43,6 +43,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_takeovers_of_different_partitions_are_no_long_fence",
     ),
     Promise.PROGRESS.broken_if(
+        "an owner whose writes stay refused goes unnoticed",
+        _BACKLOGS["find_backlogs"].drop("*_fenced(cluster)"),
+        f"{_HEALTH}::test_writes_of_an_owner_that_stay_refused_are_named",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a trouble of the export is told only when the export is old",
+        _BACKLOGS["_export"].replace("verified.trouble is None and not is_late", "not is_late"),
+        f"{_HEALTH}::test_a_trouble_of_the_export_is_named_at_once",
+    ),
+    Promise.PROGRESS.broken_if(
         "a purge is late because the cluster was switched off",
         _BACKLOGS["_purge"].replace("max(at, _on_since(cluster))", "at"),
         f"{_HEALTH}::test_a_partition_that_was_not_purged_for_long_is_named",

@@ -74,7 +74,8 @@ def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]
 
 def _fenced(cluster: ClusterView) -> Iterator[HealthFinding]:
     for master_id, master in sorted(cluster.masters.current().items()):
-        if isinstance(since := master.data.get("fenced_since"), str):
+        since = master.data.get("fenced_since")
+        if isinstance(since, str) and since:
             yield HealthFinding(
                 code=HealthCode.FENCED,
                 arguments={"master": master_id, "since": since[:40]},

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import Field, StrictInt, field_validator, model_validator
+from pydantic import Field, StrictInt, model_validator
 
 from shoal.api.schemas.authoring import LONGEST_TEXT
-from shoal.api.schemas.commands import MAX_NAMED_TASKS, MOST_PARAMETERS
+from shoal.api.schemas.commands import MAX_NAMED_TASKS, GivenPriority, ParameterValues
 from shoal.api.schemas.common import Answer, RequestBody
 from shoal.core.access.authorization import Thing
-from shoal.core.definition.fields import Priority, PriorityName, scalar_text
+from shoal.core.definition.fields import PriorityName
 from shoal.core.definition.labels import Labels
 from shoal.core.definition.selection import SelectionMode
 from shoal.core.runs.states import TaskState, WorkflowState
@@ -31,12 +31,12 @@ class StartPreviewIn(RequestBody):
         description="A definition that is not published, as one document of YAML, instead of a "
         "version. Needs `project.edit`.",
     )
-    parameters: dict[str, str] = Field(default={})
+    parameters: ParameterValues = Field(default={})
     logical_time: LogicalTime | None = Field(
         default=None,
         description="Null is now. From 0001-01-02T00:00:00Z to 9999-12-30T23:59:59Z.",
     )
-    priority: PriorityName | None = None
+    priority: GivenPriority = None
     tasks: list[str] | None = Field(default=None, min_length=1, max_length=MAX_NAMED_TASKS)
     mode: SelectionMode | None = Field(default=None, description="With `tasks`.")
     labels: Labels = Field(default={})
@@ -55,20 +55,6 @@ class StartPreviewIn(RequestBody):
         if self.text is not None and self.version is not None:
             raise ValueError("version and text do not go together: give the one or the other")
         return self
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _scalars_as_text(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        if len(value) > MOST_PARAMETERS:
-            raise ValueError(f"{len(value)} parameters, at most {MOST_PARAMETERS} are allowed")
-        return {k: scalar_text(v) for k, v in value.items()}
-
-    @field_validator("priority", mode="before")
-    @classmethod
-    def _priority_name(cls, value: Any) -> Any:
-        return None if value is None else Priority.read(value).name
 
 
 class RenderedOut(Answer):
