@@ -41,6 +41,7 @@ from shoal.api.web.connections import Connections, Networks
 from shoal.api.web.forwarded import behind_proxies
 from shoal.api.web.sse import Streams
 from shoal.api.web.store import Store
+from shoal.api.web.turns import MOST_AT_ONCE
 from shoal.coordination import background
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.binding import bind_tree
@@ -181,6 +182,7 @@ async def open_services(
     past = PastRuns(cluster.history_url, uid, partial(_exports, database))
     stack.push_async_callback(past.aclose)
     processes = await stack.enter_async_context(SideProcesses())
+    large_work = await stack.enter_async_context(SideProcesses(MOST_AT_ONCE))
     return Services(
         settings=settings,
         data=cluster.data,
@@ -220,6 +222,7 @@ async def open_services(
         files=ResourceFiles(database, Storage.of(cluster), StorageLimits.of(cluster), clock, uid),
         secret_values=SecretValues(Vault.of(cluster), stores),
         processes=processes,
+        large_work=large_work,
         templates=Templates(processes),
     )
 

@@ -58,6 +58,7 @@ class Services:
     files: ResourceFiles
     secret_values: SecretValues
     processes: SideProcesses
+    large_work: SideProcesses  # of large requests, whose turns bound how much there is
     templates: Templates
     large_requests: LargeRequests = field(default_factory=LargeRequests)
     day_results: DayCache = field(default_factory=DayCache)
@@ -87,6 +88,7 @@ ProgressDep = Annotated[ProgressReader, _part("progress")]
 ProberDep = Annotated[Prober, _part("prober")]
 PastDep = Annotated[PastRuns, _part("past")]
 FilesDep = Annotated[ResourceFiles, _part("files")]
+LargeWorkDep = Annotated[SideProcesses, _part("large_work")]
 TemplatesDep = Annotated[Templates, _part("templates")]
 SecretValuesDep = Annotated[SecretValues, _part("secret_values")]
 DayResultsDep = Annotated[DayCache, _part("day_results")]

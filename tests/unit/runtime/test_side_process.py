@@ -66,6 +66,13 @@ async def test_work_beyond_the_limits_ends_and_the_next_is_done(work: object, sa
         assert await processes.run("a", identity) > 0
 
 
+async def test_the_caller_may_name_the_processor_time() -> None:
+    async with SideProcesses() as processes:
+        await processes.run("a", identity)
+        with pytest.raises(WorkTooLarge, match=r"more than 0.2 s of processor time"):
+            await processes.run("a", turn_forever, cpu_s=0.2)
+
+
 async def test_work_that_only_waits_ends_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     async with SideProcesses() as processes:
         await processes.run("a", identity)

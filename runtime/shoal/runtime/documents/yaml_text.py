@@ -1,5 +1,6 @@
 """Write definitions as YAML for people: texts of several lines as blocks."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
@@ -30,6 +31,11 @@ def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(list, _list)
+
+
+def documents_yaml(documents: Iterable[dict[str, Any]]) -> str:
+    """Return definitions as one text of YAML documents."""
+    return "---\n".join(definition_yaml(one) for one in documents)
 
 
 def definition_yaml(definition: dict[str, Any]) -> str:

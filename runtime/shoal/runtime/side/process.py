@@ -9,7 +9,8 @@ work exceeds the limits, or when the service ends.
 Each owner of work (a project, a caller) has one piece under way at a time, so that the work of one
 cannot take all processes. All limits are of one piece:
 
-- ``CPU_S`` of processor time: the process ends itself by a timer, which works in C code as well.
+- ``CPU_S`` of processor time, or what the caller names: the process ends itself by a timer, which
+  works in C code as well.
 - ``MEMORY_MB`` of address space: what needs more raises MemoryError there.
 - ``WAIT_S`` until it begins, not counting the start of a process.
 - ``LONGEST_S`` until it has ended: for work that waits, on a machine under load.
@@ -79,10 +80,13 @@ class SideProcesses:
         for process in list(self._all):
             await process.ended()
 
-    async def run(self, owner: Hashable, work: Callable[..., T], *arguments: Any) -> T:
+    async def run(
+        self, owner: Hashable, work: Callable[..., T], *arguments: Any, cpu_s: float = CPU_S
+    ) -> T:
         """Return what ``work`` returns. It is a function of a module, and its values are pickled.
 
-        Raises what it raises; WorkTooLarge, NoTurn.
+        ``cpu_s``: processor time that it may take, in seconds. Raises what it raises;
+        WorkTooLarge, NoTurn.
         """
         self._waiting[owner] += 1
         try:
@@ -93,13 +97,14 @@ class SideProcesses:
                         await turns.enter_async_context(self._room)
                 except TimeoutError:
                     raise NoTurn from None
-                return await self._run(pickle.dumps((work, arguments)))  # type: ignore[no-any-return]
+                request = pickle.dumps((work, arguments, cpu_s))
+                return await self._run(request, cpu_s)  # type: ignore[no-any-return]
         finally:
             self._waiting[owner] -= 1
             if not self._waiting[owner]:
                 del self._waiting[owner], self._owners[owner]
 
-    async def _run(self, request: bytes) -> Any:
+    async def _run(self, request: bytes, cpu_s: float) -> Any:
         if self._idle:
             process, timer = self._idle.pop()
             timer.cancel()
@@ -111,7 +116,7 @@ class SideProcesses:
             self._all.add(process)
         try:
             async with asyncio.timeout(LONGEST_S):
-                answer = await process.ask(request)
+                answer = await process.ask(request, cpu_s)
         except TimeoutError:
             raise WorkTooLarge(f"it takes more than {LONGEST_S:g} s") from None
         except _Ended as error:
@@ -145,6 +150,7 @@ class _Ended(Exception):
 class _Process:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._cpu_s = CPU_S  # of the work under way
 
     @classmethod
     async def start(cls) -> "_Process":
@@ -158,8 +164,9 @@ class _Process:
             raise
         return started
 
-    async def ask(self, request: bytes) -> bytes:
+    async def ask(self, request: bytes, cpu_s: float) -> bytes:
         """Return the answer. Raises _Ended."""
+        self._cpu_s = cpu_s
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(_HEAD.pack(len(request)) + request)
@@ -176,7 +183,7 @@ class _Process:
         except (asyncio.IncompleteReadError, ConnectionError):
             code = await self._process.wait()
         if code == -signal.SIGPROF:
-            raise _Ended(f"it takes more than {CPU_S:g} s of processor time")
+            raise _Ended(f"it takes more than {self._cpu_s:g} s of processor time")
         log.warning("a side process has ended", exit_code=code)
         raise _Ended(f"its process has ended with code {code}")
 
@@ -206,9 +213,9 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def _answer(request: bytes) -> bytes:
     try:
-        work, arguments = pickle.loads(request)  # noqa: S301 - written by our own service
+        work, arguments, cpu_s = pickle.loads(request)  # noqa: S301 - written by our own service
         # What is imported now is not the work's.
-        signal.setitimer(signal.ITIMER_PROF, CPU_S)
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
         try:
             answer = True, work(*arguments)
         finally:

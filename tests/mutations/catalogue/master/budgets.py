@@ -11,6 +11,7 @@ _PAYLOADS = Place("shoal.master.dispatch.payloads")
 _SIDE = Place("shoal.master.dispatch.side_thread")
 _TEMPLATES = Place("shoal.runtime.side.templates")
 _PROCESSES = Place("shoal.runtime.side.process")
+_PLAN = Place("shoal.api.operations.authoring.plan")
 _TURNS = Place("shoal.api.web.turns")
 _BODY = Place("shoal.api.web.body")
 _SIDE_PROCESS = "tests/unit/runtime/test_side_process.py"
@@ -91,7 +92,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a side process works for any time",
-        _PROCESSES["_answer"].drop("signal.setitimer(signal.ITIMER_PROF, CPU_S)"),
+        _PROCESSES["_answer"].drop("signal.setitimer(signal.ITIMER_PROF, cpu_s)"),
         f"{_SIDE_PROCESS}::test_work_beyond_the_limits_ends_and_the_next_is_done",
     ),
     Promise.PROGRESS.broken_if(
@@ -105,6 +106,12 @@ MUTATIONS: tuple[Mutation, ...] = (
             "await turns.enter_async_context(self._owners[owner])"
         ),
         f"{_SIDE_PROCESS}::test_one_owner_has_one_process_and_leaves_the_others_to_others",
+    ),
+    Promise.PROGRESS.broken_if(
+        "texts of any length are compared in the event loop of the API",
+        _PLAN["compared"].always("is_short(before) and is_short(after)"),
+        "tests/integration/api/definitions/test_large_definitions.py"
+        "::test_lines_that_take_long_to_compare_hold_nobody[False]",
     ),
     Promise.PROGRESS.broken_if(
         "a caller has any number of large requests",

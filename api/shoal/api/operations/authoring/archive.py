@@ -22,7 +22,6 @@ from shoal.core.definition.model import WorkflowSpec
 from shoal.core.hints import MOST_MISTAKES
 from shoal.runtime.documents.source import DocumentSource
 from shoal.runtime.documents.yaml_file import read_yaml
-from shoal.runtime.documents.yaml_text import definition_yaml
 from shoal.sql import UnitOfWork
 
 MOST_DOCUMENTS = 2_000
@@ -66,8 +65,10 @@ class ArchiveItem:
 # -- out --------------------------------------------------------------------------------------
 
 
-async def export(uow: UnitOfWork, project: str, specs: list[WorkflowSpec]) -> Iterator[str]:
-    """Return the documents of workflows and of what they name; each is written when asked for."""
+async def export(
+    uow: UnitOfWork, project: str, specs: list[WorkflowSpec]
+) -> Iterator[dict[str, Any]]:
+    """Return the documents of workflows and of what they name; each is made when asked for."""
     calendars = sorted({s.calendar for spec in specs for s in spec.schedules if s.calendar})
     groups = sorted(
         {t.concurrency_group for spec in specs for t in spec.tasks if t.concurrency_group}
@@ -89,12 +90,12 @@ def _described(name: str, description: str, **more: Any) -> dict[str, Any]:
 
 def _documents(
     others: list[tuple[DocumentKind, Mapping[str, Any]]], specs: list[WorkflowSpec]
-) -> Iterator[str]:
+) -> Iterator[dict[str, Any]]:
     for kind, content in others:
-        yield definition_yaml({"kind": str(kind), **content})
+        yield {"kind": str(kind), **content}
     for spec in specs:
         content = {key: value for key, value in spec.canonical().items() if key != "project"}
-        yield definition_yaml({"kind": str(DocumentKind.WORKFLOW), **content})
+        yield {"kind": str(DocumentKind.WORKFLOW), **content}
 
 
 def environments_of(specs: list[WorkflowSpec]) -> list[str]:

@@ -1,5 +1,6 @@
 """Two versions of a definition side by side: as a graph, field by field, and as text."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import unified_diff
@@ -8,6 +9,8 @@ from typing import Any
 from shoal.core.definition.diff import Change, diff
 from shoal.runtime.documents.yaml_text import definition_yaml
 
+_SHORT_TASKS = 50
+_SHORT_CHARACTERS = 16_000
 MOST_LINES = 20_000  # of both texts together: beyond that they are not compared line by line
 
 
@@ -60,8 +63,12 @@ class Side:
         return definition_yaml(dict(self.content)) if self.content else ""
 
 
-def compare(before: Side, after: Side) -> DefinitionComparison:
-    """Return what differs from ``before`` to ``after``. Long work: in a thread."""
+def compare(before: Side, after: Side, *, lines: bool = True) -> DefinitionComparison:
+    """Return what differs from ``before`` to ``after``; without ``lines`` there is no text.
+
+    The time grows with the definitions. That of their lines may grow with the third power of their
+    number, so ``compared`` in ``plan`` does that elsewhere.
+    """
     old, new = _tasks(before.content), _tasks(after.content)
     changed = (ChangedTask(name, tuple(diff(old[name], new[name]))) for name in old if name in new)
     edges, edges_now = set(_edges(old)), set(_edges(new))
@@ -77,7 +84,7 @@ def compare(before: Side, after: Side) -> DefinitionComparison:
         tasks_changed=tuple(one for one in changed if one.changes),
         edges_added=tuple(edge for edge in _edges(new) if edge not in edges),
         edges_removed=tuple(edge for edge in _edges(old) if edge not in edges_now),
-        text=_text(before, after),
+        text=_text(before, after) if lines else None,
     )
 
 
@@ -102,8 +109,27 @@ def _of(
     return tuple(diff({name: before.get(name, nothing)}, {name: after.get(name, nothing)}))
 
 
+def is_short(side: Side) -> bool:
+    """Say whether a side is compared in a moment, whatever it holds."""
+    if (
+        len(side.content.get("tasks", ())) > _SHORT_TASKS
+        or len(side.text or "") > _SHORT_CHARACTERS
+    ):
+        return False
+    return len(json.dumps(side.content)) <= _SHORT_CHARACTERS
+
+
 def _text(before: Side, after: Side) -> str | None:
+    if _fewest_lines(before) + _fewest_lines(after) > MOST_LINES:
+        return None  # to write them would take longer than all the rest
     old, new = before.written().splitlines(), after.written().splitlines()
     if len(old) + len(new) > MOST_LINES:
         return None
     return "\n".join(unified_diff(old, new, before.label, after.label, lineterm=""))
+
+
+def _fewest_lines(side: Side) -> int:
+    """Return how many lines a side has at least: each field of a task has one."""
+    if side.text is not None:
+        return 0
+    return sum(len(task) for task in side.content.get("tasks", ()))

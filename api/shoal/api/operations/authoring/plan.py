@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime
 
 from shoal.api.operations.authoring.checks import Checked, problems_there
-from shoal.api.operations.authoring.comparison import Side, compare
+from shoal.api.operations.authoring.comparison import Side, compare, is_short
 from shoal.api.operations.authoring.timetables import days_of, schedule_out
 from shoal.api.schemas.authoring import (
     ComparisonOut,
@@ -14,24 +14,28 @@ from shoal.api.schemas.authoring import (
     WorkflowPlanOut,
 )
 from shoal.api.schemas.schedules import ScheduleOut
+from shoal.api.web.errors import TooManyRequests
 from shoal.core.access.authorization import Visible
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.runs.records import StoredWorkflow
+from shoal.runtime.side.process import WAIT_S, NoTurn, SideProcesses, WorkTooLarge
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.authoring.lifecycle import Hanging
 from shoal.sql.repositories.authoring.references import Referrers
 
-MOST_AT_ONCE = 50  # tasks that are compared in the event loop's own thread
+COMPARISON_CPU_S = 5.0
+"""Processor time of a comparison, in seconds. Beyond it the texts are not compared by lines."""
+
 _NOTHING = Hanging(0, (), 0, 0, 0, Referrers((), 0))
 
 
 async def plan_of(
-    uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible
+    uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible, processes: SideProcesses
 ) -> WorkflowPlanOut:
     """Return what publishing would do. The caller does not commit.
 
-    Raises InvalidDefinition, Archived.
+    Raises InvalidDefinition, Archived, TooManyRequests.
     """
     spec = checked.require()
     if problems := await problems_there(uow, spec):
@@ -47,8 +51,8 @@ async def plan_of(
         hanging = await uow.lifecycle.hanging(found, visible)
         times = await _schedules(uow, found.project, found.name)
     done = await uow.workflows.publish(spec, at, source=checked.text)
-    after = Side(spec.canonical(), "your definition", checked.text)
-    comparison = await compared(before, after, len(spec.tasks))
+    after = Side(await asyncio.to_thread(spec.canonical), "your definition", checked.text)
+    comparison = await compared(processes, before, after)
     return WorkflowPlanOut(
         project=spec.project,
         name=spec.name,
@@ -66,16 +70,20 @@ async def side_of(uow: UnitOfWork, found: StoredWorkflow, version: int) -> Side:
     """Return a published version, to be compared. Raises NotFound."""
     spec = (await uow.workflows.version(found.id, version)).spec
     source = await uow.workflows.source(found.id, version)
-    return Side(spec.canonical(), f"version {version}", source)
+    return Side(await asyncio.to_thread(spec.canonical), f"version {version}", source)
 
 
-async def compared(before: Side, after: Side, tasks: int) -> ComparisonOut:
-    """Return what differs; ``tasks``: of the larger of both."""
-    if tasks > MOST_AT_ONCE:
-        found = await asyncio.to_thread(compare, before, after)
-    else:
-        found = compare(before, after)
-    return ComparisonOut.model_validate(found)
+async def compared(processes: SideProcesses, before: Side, after: Side) -> ComparisonOut:
+    """Return what differs. What may take long is done in a side process. Raises TooManyRequests."""
+    if is_short(before) and is_short(after):
+        return ComparisonOut.model_validate(compare(before, after))
+    try:
+        found = await processes.run(object(), compare, before, after, cpu_s=COMPARISON_CPU_S)
+    except WorkTooLarge:
+        found = await asyncio.to_thread(compare, before, after, lines=False)
+    except NoTurn as error:
+        raise TooManyRequests(str(error), WAIT_S) from None
+    return await asyncio.to_thread(ComparisonOut.model_validate, found)
 
 
 def hanging_out(found: Hanging) -> HangingOut:

@@ -34,7 +34,7 @@ from shoal.api.schemas.authoring import (
 )
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import PublishOut
-from shoal.api.services import FeedDep, StoreDep
+from shoal.api.services import FeedDep, LargeWorkDep, StoreDep
 from shoal.api.web.answers import answer, by_name, legible, shown
 from shoal.api.web.errors import FieldError, InvalidRequest, PreconditionFailed
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
@@ -188,6 +188,7 @@ async def validate_workflow(
 @needs(Permission.PROJECT_EDIT, audit=NOTHING, large=True)
 async def plan_workflow(
     store: StoreDep,
+    work: LargeWorkDep,
     caller: Calling,
     project: ProjectName,
     name: NewName,
@@ -200,7 +201,7 @@ async def plan_workflow(
     checked = await check(project, name, body.text, body.definition)
     spec = checked.require()
     async with store.unit_of_work() as uow:
-        found = await plan_of(uow, checked, store.clock(), caller.visible)
+        found = await plan_of(uow, checked, store.clock(), caller.visible, work)
     return await answer(lambda: found, len(spec.tasks))
 
 

@@ -1,8 +1,9 @@
 """Whole projects out and in: workflows with what they name, by names."""
 
 import asyncio
+import json
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Body, Query, Response
 
@@ -21,19 +22,23 @@ from shoal.api.operations.authoring.archive import (
 from shoal.api.operations.authoring.checks import Checked, problems_there
 from shoal.api.routes.projects import ProjectName
 from shoal.api.schemas.authoring import ExportOut, ImportIn, ImportItem, ImportOut
-from shoal.api.services import FeedDep, StoreDep
+from shoal.api.services import FeedDep, LargeWorkDep, StoreDep
 from shoal.api.web.answers import answer
-from shoal.api.web.errors import FieldError, InvalidRequest
+from shoal.api.web.errors import FieldError, InvalidRequest, TooManyRequests
 from shoal.api.web.problems import ProblemField, documented
 from shoal.core.access.permissions import Permission
 from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.runs.filters import WorkflowFilter
+from shoal.runtime.documents.yaml_text import documents_yaml
+from shoal.runtime.side.process import WAIT_S, NoTurn, SideProcesses, WorkTooLarge
 from shoal.sql import UnitOfWork
 from shoal.sql.errors import Archived, NotFound
 
 router = strict_router("exchange")
 
 MOST_WORKFLOWS = 1_000
+EXPORT_CPU_S = 30.0  # of processor time: some 150,000 tasks
+_SHORT_CHARACTERS = 64_000  # of JSON: what is written as YAML in a thread
 _ORDER = list(DocumentKind)
 Result = Literal["created", "changed", "unchanged", "refused"]
 
@@ -47,6 +52,7 @@ Result = Literal["created", "changed", "unchanged", "refused"]
 @needs(Permission.PROJECT_READ, large=True)
 async def export_project(
     store: StoreDep,
+    work: LargeWorkDep,
     project: ProjectName,
     name: Annotated[
         list[str],
@@ -68,13 +74,27 @@ async def export_project(
             raise InvalidRequest([FieldError("name", said)])
         specs = [(await uow.workflows.version_by_name(project, one)).spec for one in names]
         documents = await export(uow, project, specs)
+    text = await _written(work, await asyncio.to_thread(list, documents))
 
     def made() -> ExportOut:
-        return ExportOut(
-            project=project, text="---\n".join(documents), environments=environments_of(specs)
-        )
+        return ExportOut(project=project, text=text, environments=environments_of(specs))
 
     return await answer(made, sum(len(spec.tasks) for spec in specs))
+
+
+async def _written(work: SideProcesses, documents: list[dict[str, Any]]) -> str:
+    length = 0
+    for one in documents:
+        length += len(json.dumps(one)) if length <= _SHORT_CHARACTERS else 0
+    if length <= _SHORT_CHARACTERS:
+        return await asyncio.to_thread(documents_yaml, documents)
+    try:
+        return await work.run(object(), documents_yaml, documents, cpu_s=EXPORT_CPU_S)
+    except WorkTooLarge as error:
+        said = f"these workflows are too large for one export: {error}; name fewer of them"
+        raise InvalidRequest([FieldError("name", said)]) from None
+    except NoTurn as error:
+        raise TooManyRequests(str(error), WAIT_S) from None
 
 
 @router.post(

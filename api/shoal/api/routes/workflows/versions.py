@@ -23,7 +23,7 @@ from shoal.api.routes.workflows.published import WorkflowName
 from shoal.api.schemas.authoring import DiffOut
 from shoal.api.schemas.common import Page
 from shoal.api.schemas.definitions import PublishOut, VersionDetail, VersionOut
-from shoal.api.services import FeedDep, StoreDep
+from shoal.api.services import FeedDep, LargeWorkDep, StoreDep
 from shoal.api.web.answers import answer
 from shoal.api.web.paging import Cursor, Limit, decode_cursor, encode_cursor, page
 from shoal.api.web.problems import documented
@@ -82,11 +82,13 @@ async def get_version(
 @router.get(
     _VERSIONS + "/{version}/diff",
     summary="Compare two versions",
+    response_model=DiffOut,
     responses=documented(404),
 )
-@needs(Permission.PROJECT_READ)
+@needs(Permission.PROJECT_READ, large=True)
 async def diff_versions(
     store: StoreDep,
+    work: LargeWorkDep,
     project: ProjectName,
     name: WorkflowName,
     version: VersionNumber,
@@ -94,7 +96,7 @@ async def diff_versions(
         int | None,
         Query(ge=0, le=_MOST, description="Compared with; 0: nothing. Left out: the one before."),
     ] = None,
-) -> DiffOut:
+) -> Response:
     """What has to change in `base` to make it `version`: as a graph, by fields, and as text."""
     async with store.unit_of_work(read_only=True) as uow:
         found = await uow.workflows.get(project, name)
@@ -102,8 +104,12 @@ async def diff_versions(
         wanted = version - 1 if base is None else base
         before = Side({}, "nothing") if wanted == 0 else await side_of(uow, found, wanted)
     tasks = max(len(side.content.get("tasks", ())) for side in (before, after))
-    comparison = await compared(before, after, tasks)
-    return DiffOut(**dict(comparison), project=project, name=name, base=wanted, version=version)
+    comparison = await compared(work, before, after)
+
+    def made() -> DiffOut:
+        return DiffOut(**dict(comparison), project=project, name=name, base=wanted, version=version)
+
+    return await answer(made, tasks)
 
 
 @router.post(
