@@ -128,9 +128,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.NOTHING_LOST.broken_if(
         "the newest versions of a file go by age",
-        _SQL["unneeded"].replace(
-            "and_(resource.c.ended_at < ended, ~kept)", "resource.c.ended_at < ended"
-        ),
+        _SQL["unneeded"].drop("~kept"),
         f"{_IN_SQL}::test_versions_go_by_age_but_the_newest_of_a_file_that_there_is",
     ),
     Promise.NOTHING_LOST.broken_if(
