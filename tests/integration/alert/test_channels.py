@@ -415,6 +415,25 @@ async def test_a_chat_that_does_not_take_it_may_later(sink: HttpServer) -> None:
     assert failed.value.may_pass
 
 
+async def test_chats_that_hang_take_no_thread_of_others(sink: HttpServer) -> None:
+    released = asyncio.Event()
+
+    async def hang(received: Received, writer: asyncio.StreamWriter) -> None:
+        await released.wait()
+        writer.write(answer(200, "ok"))
+
+    sink.handlers["/"] = hang
+    address = f"ntfy://127.0.0.1:{sink.port}/alerts"
+    options, where = ChatOptions(url_secret="chat"), way(url_secret=address)
+    sent = [asyncio.create_task(Chat().send(MESSAGE, options, where)) for _ in range(40)]
+    try:  # 32 is the most that the executor of any event loop has
+        await eventually(lambda: sink.open == len(sent))
+    finally:
+        released.set()
+        found = await asyncio.gather(*sent, return_exceptions=True)
+    assert "taken" in found
+
+
 # -- SNMP -------------------------------------------------------------------------------------
 
 MIBS = f"{Path(snmp.__file__).parent}:{ROOT / 'tests/support/mibs'}"

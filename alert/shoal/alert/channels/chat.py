@@ -1,6 +1,5 @@
 """Chats and pagers, by apprise: Slack, Teams, Discord, Telegram, DingTalk, PagerDuty and others."""
 
-import asyncio
 from typing import Any
 
 from pydantic import Field, StrictStr
@@ -8,6 +7,7 @@ from pydantic import Field, StrictStr
 from shoal.core.alerts.channels import Channel, ChannelFailed, Way
 from shoal.core.alerts.messages.message import AlertMessage
 from shoal.core.definition.fields import NAME_PATTERN, Strict
+from shoal.runtime.side.own_thread import call_in_own_thread
 
 # Services of their own. What apprise could do beyond (run programs, write files, speak to any
 # server) is not for what a project's writers say; for that there are webhooks and scripts.
@@ -41,7 +41,7 @@ class Chat(Channel[ChatOptions]):
     Options = ChatOptions
 
     async def send(self, message: AlertMessage, options: ChatOptions, way: Way) -> str:
-        """Send the message, in a thread: apprise blocks."""
+        """Send the message, in a thread of its own: apprise blocks, and a chat may hang."""
         address = way.secrets.get("url_secret", "").strip()
         service = address.partition("://")[0].lower()
         if service not in SERVICES:
@@ -50,10 +50,10 @@ class Chat(Channel[ChatOptions]):
                 f"{', '.join(sorted(SERVICES))}",
                 may_pass=False,
             )
-        found = await asyncio.to_thread(_read, address)
+        found = await call_in_own_thread(lambda: _read(address), "chat")
         if service in _HOSTS_OF_THEIR_OWN:
             await _require_allowed(str(found.host or ""), int(found.port or 443), way)
-        return await asyncio.to_thread(_notify, found, message)
+        return await call_in_own_thread(lambda: _notify(found, message), "chat")
 
 
 def _read(address: str) -> Any:

@@ -2,7 +2,9 @@
 
 A message is stored as SENDING before it leaves, and what came of it afterwards. So a server that
 is killed in between leaves one that the next server sends again: at least once, and after one
-death at most twice. Each channel has a limit of its own, so a dead one holds up no other.
+death at most twice. Each channel has a limit of its own, so a dead one holds up no other. Projects
+take turns (``Deliveries.due``), so one that floods its channels delays no other by more than a
+message in each turn.
 
 A message that cannot be written as usual is sent as plain text. One that cannot be sent at all
 fails. Both are quarantined with the reason, and hold up no other.
@@ -116,6 +118,7 @@ class AlertSender:
         self._catalog = Catalog()
         self._lines: defaultdict[Named, _ChannelQueue] = defaultdict(_ChannelQueue)
         self._under_way: set[asyncio.Task[None]] = set()
+        self._last_project = ""  # whose turn it was last
         self._ended: Exception | None = None
 
     async def run(self) -> None:
@@ -145,7 +148,13 @@ class AlertSender:
             await self._catalog.refresh(uow, now)
             bad: list[UnreadableRow] = []
             due = await uow.deliveries.due(
-                self._share, now, _TAKEN_AT_ONCE, self._busy(), bad.append
+                self._share,
+                now,
+                _TAKEN_AT_ONCE,
+                self._busy(),
+                bad.append,
+                each=self._settings.at_once,
+                after=self._last_project,
             )
         for row in bad:
             await self._give_up(int(str(row.key)), None, row)
@@ -161,6 +170,7 @@ class AlertSender:
             ):
                 continue
             looked_at += 1
+            self._last_project = delivery.project
             try:
                 message = await self._claim(delivery, now)
             except Exception as error:

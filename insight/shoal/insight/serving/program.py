@@ -12,14 +12,17 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from shoal.core.errors import ShoalError
+from shoal.core.errors import ShoalError, shortened
 from shoal.insight.export.program import history_of
 from shoal.insight.serving.loader import Loader, LoadSummary
 from shoal.insight.serving.store import ResultStore
 from shoal.runtime.settings import ClusterSettings, load_settings
 from shoal.sql import Database, Patience
 
-_MOST_TOLD = 20  # refused results: what a program says is bounded
+# What a program says is bounded: its caller reads the first 64 KiB (``ProgramResult``), and JSON
+# writes some characters as twelve bytes.
+_MOST_TOLD = 20  # refused results
+_LONGEST_REASON = 250  # characters
 
 
 def main() -> int:
@@ -36,7 +39,8 @@ def main() -> int:
     except ShoalError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    told = replace(done, refused=done.refused[:_MOST_TOLD])
+    reasons = [shortened(one, _LONGEST_REASON) for one in done.refused[:_MOST_TOLD]]
+    told = replace(done, refused=reasons)
     sys.stdout.write(json.dumps(asdict(told)) + "\n")
     return 0
 

@@ -9,9 +9,7 @@ import asyncio
 import ipaddress
 import os
 import socket
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -20,6 +18,7 @@ import httpcore
 
 from shoal.core.errors import ShoalError
 from shoal.runtime.outbound.addresses import AddressPolicy
+from shoal.runtime.side.own_thread import call_in_own_thread
 
 CONNECT_S = 10.0  # for each address of a host; the deadline of the task may end it earlier
 
@@ -84,30 +83,12 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     In a thread of its own: a name server that is silent must hold up neither the
     deadline nor the end of the process.
     """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Sequence[str]] = loop.create_future()
 
-    def settle(addresses: Sequence[str], error: Exception | None) -> None:
-        if answer.done():
-            return
-        if error is not None:
-            answer.set_exception(error)
-        else:
-            answer.set_result(addresses)
+    def look_up() -> Sequence[str]:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(info[4][0]) for info in found))
 
-    def look_up() -> None:
-        addresses: Sequence[str] = ()
-        failure: Exception | None = None
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
-        except (OSError, UnicodeError) as error:
-            failure = error
-        with suppress(RuntimeError):  # the loop has been closed meanwhile
-            loop.call_soon_threadsafe(settle, addresses, failure)
-
-    threading.Thread(target=look_up, name="resolver", daemon=True).start()
-    return await answer
+    return await call_in_own_thread(look_up, "resolver")
 
 
 def numeric(host: str) -> str | None:

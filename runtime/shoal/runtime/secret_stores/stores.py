@@ -1,10 +1,9 @@
 """The stores of the settings, and one look into one of them."""
 
 import asyncio
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
@@ -22,10 +21,10 @@ from shoal.runtime.secret_stores.errors import (
 from shoal.runtime.secret_stores.reference import SecretReference, is_within, open_paths
 from shoal.runtime.secret_stores.store import SecretStore, StoreSettings
 from shoal.runtime.settings import ClusterSettings, InvalidSettings
+from shoal.runtime.side.own_thread import call_in_own_thread
 
 log = structlog.get_logger()
 
-T = TypeVar("T")
 
 AT_ONCE = 4  # looks into one store, of one process
 _GRACE_S = 0.5  # beyond the timeout of a store, which sees to that itself
@@ -86,8 +85,10 @@ class SecretStores:
         try:
             async with asyncio.timeout(limit_s):
                 await room.acquire()
-                value = await _in_thread(
-                    lambda: store.read(reference.path, reference.field), room.release
+                value = await call_in_own_thread(
+                    lambda: store.read(reference.path, reference.field),
+                    "secret store",
+                    room.release,
                 )
         except TimeoutError:
             raise StoreUnavailable(
@@ -107,45 +108,6 @@ class SecretStores:
         if problem := next(iter(secret_problems(value)), None):
             raise SecretRefused(f"{reference} cannot be a secret: it {problem}")
         return value
-
-
-async def _in_thread(call: Callable[[], T], ended: Callable[[], None]) -> T:
-    """Call it in a thread, and ``ended`` on the loop when it has, however long that takes.
-
-    A daemon: a call that does not come back keeps its room, and no process from its end.
-    """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[T] = loop.create_future()
-
-    def settle(value: T | None, error: Exception | None) -> None:
-        ended()
-        if outcome.cancelled():
-            return
-        if error is not None:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(value)  # type: ignore[arg-type]
-
-    def work() -> None:
-        value: T | None = None
-        failure: Exception | None = None
-        try:
-            value = call()
-        except Exception as error:  # noqa: BLE001 - raised where it is awaited
-            failure = error
-        except BaseException as error:  # noqa: BLE001 - of a plug-in; it ends no process of ours
-            failure = RuntimeError(type(error).__name__)
-        try:
-            loop.call_soon_threadsafe(settle, value, failure)
-        except RuntimeError:  # the loop is closed: no caller waits
-            return
-
-    try:
-        threading.Thread(target=work, name="secret store", daemon=True).start()
-    except RuntimeError:  # there can be no more threads
-        ended()
-        raise
-    return await outcome
 
 
 ENTRY_POINT_GROUP = "shoal.secret_stores"

@@ -1,4 +1,6 @@
-"""Work on texts of users beside a service: in processes with limits of time and memory.
+"""Work beside the event loop of a service, which must not hold it up.
 
-Start reading at ``process``. ``templates`` is what services use it for.
+Texts of users are worked on in processes with limits of time and memory: start reading at
+``process``. ``templates`` is what services use it for. Calls that may hang have a thread of their
+own (``own_thread``).
 """

@@ -108,6 +108,11 @@ async def test_export_that_failed_says_so_although_the_database_is_away(
         await export.export()
 
 
+async def test_answer_of_a_program_that_is_cut_off_or_not_json_is_a_failure() -> None:
+    with pytest.raises(UpkeepFailed, match=r"the answer of this is not JSON .*'The Zen"):
+        await history.run_insight("this", [], 60.0)  # Python's module that prints a poem
+
+
 async def _trouble(bench: Bench) -> str | None:
     async with bench.database.unit_of_work(read_only=True) as uow:
         return (await uow.verified_history.get()).trouble

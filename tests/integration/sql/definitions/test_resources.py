@@ -219,6 +219,25 @@ async def test_versions_go_by_age_but_the_newest_of_a_file_that_there_is(
     assert await unneeded(database, 100, ended=50, newest=5) == [gone.object]
 
 
+async def test_versions_that_an_open_run_began_with_stay_until_it_ends(database: Database) -> None:
+    [run] = await created(database, await published(database))
+    start = (run.created_at - at(0)).total_seconds()
+    before = (await put(database, "a", "older than what the run uses", start - 100))[0]
+    used = (await put(database, "a", "of the run", start - 50))[0]
+    await put(database, "a", "new", start + 60)
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(update(workflow_instance).values(state="PAUSED"))
+        await uow.commit()
+    month = start + 31 * 86_400
+    assert await unneeded(database, month, ended=month - 86_400) == [before.object]
+    async with database.unit_of_work() as uow:
+        ended = {"state": "SUCCEEDED", "finished_at": at(month)}
+        await uow.connection.execute(update(workflow_instance).values(ended))
+        await uow.commit()
+    gone = await unneeded(database, month, ended=month - 86_400)
+    assert gone == [before.object, used.object]
+
+
 async def test_row_that_cannot_be_read_is_its_own_matter(database: Database) -> None:
     await put(database, "good", "one", 1)
     await put(database, "bad", "two", 1)

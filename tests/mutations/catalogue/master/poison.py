@@ -7,6 +7,7 @@ _READING = Place("shoal.alert.jobs.event_reader")
 _ISOLATION = Place("shoal.sql.isolation")
 _JOBS_QUARANTINE = Place("shoal.alert.jobs.quarantine")
 _SENDING = Place("shoal.alert.jobs.sender")
+_DELIVERIES = Place("shoal.sql.repositories.alerts.deliveries")
 _ATTENTION = Place("shoal.alert.jobs.reminders")
 _WATCHER = Place("shoal.alert.conditions.watcher")
 _CORE_UNTRUSTED = Place("shoal.core.untrusted")
@@ -67,6 +68,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "messages that cannot be read hold up those behind them",
         _SENDING["_take"].replace("await self._give_up(int(str(row.key)), None, row)", "del row"),
         f"{_POISON}::test_message_that_cannot_be_read_fails_and_holds_up_no_other[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "messages of a project that floods leave before those of all others",
+        _DELIVERIES["due"].replace(
+            ".order_by(turns.turn, turns.is_later, project.c.name)", ".order_by(_D.due_at, _D.id)"
+        ),
+        "tests/integration/alert/test_turns.py::"
+        "test_flood_of_one_project_delays_no_other[sqlite-deleted]",
     ),
     Promise.PROGRESS.broken_if(
         "an alert that cannot be attended to is looked at again and again",

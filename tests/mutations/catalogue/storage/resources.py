@@ -122,6 +122,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_IN_SQL}::test_project_has_room_for_so_many_bytes",
     ),
     Promise.NOTHING_LOST.broken_if(
+        "a version goes that an open run began with",
+        _SQL["unneeded"].drop("~may_be_used"),
+        f"{_IN_SQL}::test_versions_that_an_open_run_began_with_stay_until_it_ends[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
         "the newest versions of a file go by age",
         _SQL["unneeded"].replace(
             "and_(resource.c.ended_at < ended, ~kept)", "resource.c.ended_at < ended"

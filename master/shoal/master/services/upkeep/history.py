@@ -5,7 +5,6 @@ too late, and says so: the position in the database decides.
 """
 
 import asyncio
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import structlog
 
 from shoal.core.errors import shortened
 from shoal.core.runs.quarantine import reason_of
+from shoal.core.untrusted import NotJson, read_json
 from shoal.master.services.service import MasterContext, UpkeepFailed
 from shoal.master.services.upkeep.purges import HOME
 from shoal.runtime.programs import run_program
@@ -96,5 +96,17 @@ async def run_insight(program: str, options: Sequence[str], longest_s: float) ->
     if done.code != 0:
         why = done.errors.strip() or f"exit status {done.code}"
         raise UpkeepFailed(shortened(why, _LONGEST_REASON))
-    said: Mapping[str, Any] = json.loads(done.output)
+    try:
+        said = read_json(done.output)
+    except NotJson as error:
+        # What the program stored counts, so its next run has less to say.
+        raise UpkeepFailed(
+            f"the answer of {program} is not JSON ({shortened(str(error), 100)}): "
+            f"{shortened(done.output.strip() or 'it is empty', 200)!r}; what was stored stays, and "
+            "the next run continues"
+        ) from None
+    if not isinstance(said, dict):
+        raise UpkeepFailed(
+            f"the answer of {program} is not a JSON object: {shortened(done.output.strip(), 200)!r}"
+        )
     return said

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, insert, select, update
+from sqlalchemy import Row, Select, and_, func, insert, select, update
 
 from shoal.core.alerts.records import AlertDelivery, DeliveryKind, DeliveryState, NewDelivery, Try
 from shoal.core.alerts.shares import share_of
@@ -99,19 +99,47 @@ class Deliveries:
         limit: int,
         busy: Collection[tuple[str, str]] = (),
         on_unreadable: OnUnreadable = leave_out,
+        *,
+        each: int = 1_000,
+        after: str = "",
     ) -> list[AlertDelivery]:
-        """Return messages of a share whose time has come, the longest due first.
+        """Return messages of a share whose time has come, in the order in which they may leave.
 
-        ``busy``: (project, channel) of which none is wanted. ``on_unreadable`` gets the rows among
-        them that cannot be read.
+        Projects take turns, by name, from the one behind ``after``: one message of each, then a
+        second one of each, and so on. Inside a project its channels take turns, and of a channel
+        the message that is due longest comes first. So a project with thousands of messages delays
+        one of another project by one of its own.
+
+        ``each``: the most of one channel. ``busy``: (project, channel) of which none is wanted.
+        ``on_unreadable`` gets the rows among them that cannot be read.
         """
-        query = (
-            _deliveries()
+        of_channel = (
+            func.row_number()
+            .over(partition_by=(_D.project_id, _D.channel), order_by=(_D.due_at, _D.id))
+            .label("of_channel")
+        )
+        waiting = (
+            select(_D.id, _D.project_id, _D.due_at, project.c.name, of_channel)
+            .join_from(alert_delivery, project)
             .where(_D.share == share, IS_UNSENT, _D.state == _S.PENDING, _D.due_at <= now)
-            .order_by(_D.due_at, _D.id)
         )
         for home, channel in sorted(busy):
-            query = query.where(~and_(project.c.name == home, _D.channel == channel))
+            waiting = waiting.where(~and_(project.c.name == home, _D.channel == channel))
+        one = waiting.subquery("waiting").c
+        turn = func.row_number().over(
+            partition_by=one.project_id, order_by=(one.of_channel, one.due_at, one.id)
+        )
+        turns = (
+            select(one.id, turn.label("turn"), (one.name <= after).label("is_later"))
+            .where(one.of_channel <= each)
+            .subquery("turns")
+            .c
+        )
+        query = (
+            _deliveries()
+            .join(turns.id.table, turns.id == _D.id)
+            .order_by(turns.turn, turns.is_later, project.c.name)
+        )
         rows = await self._connection.rows(query.limit(limit))
         return readable(rows, _delivery, "alert delivery", on_unreadable)
 

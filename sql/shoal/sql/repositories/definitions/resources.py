@@ -31,12 +31,14 @@ from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PathTaken, ProjectFull, ResourceChanged, UploadExpired
 from shoal.sql.repositories.definitions.projects import Projects
 from shoal.sql.schema.tables import (
+    HAS_NOT_ENDED,
     IS_CURRENT,
     IS_RESTART,
     IS_UPLOAD,
     command,
     project,
     resource,
+    workflow,
     workflow_instance,
 )
 from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
@@ -344,7 +346,9 @@ class Resources:
 
         By their ids, starting behind ``after``. Of a file that there is, the ``newest`` versions
         stay. ``ended`` None: every version stays.
-        An upload of a run stays until the run has been over since ``uploads``.
+        An upload of a run stays until the run has been over since ``uploads``. A version stays
+        while a run of its project is open that was created before the version ended: a run gets
+        the versions of when it began, however long its tasks wait.
         """
         may_be_under_way = (
             exists()
@@ -371,7 +375,25 @@ class Resources:
                 )
                 .correlate(resource)
             )
-            which = or_(which, and_(resource.c.ended_at < ended, ~kept))
+            # Unfinished runs are read once, not for each version.
+            oldest = (
+                select(workflow.c.project_id, func.min(workflow_instance.c.created_at).label("at"))
+                .join_from(
+                    workflow_instance, workflow, workflow.c.id == workflow_instance.c.workflow_id
+                )
+                .where(HAS_NOT_ENDED)
+                .group_by(workflow.c.project_id)
+                .subquery("oldest")
+            )
+            may_be_used = (
+                exists()
+                .where(
+                    oldest.c.project_id == resource.c.project_id,
+                    oldest.c.at < resource.c.ended_at,
+                )
+                .correlate(resource)
+            )
+            which = or_(which, and_(resource.c.ended_at < ended, ~kept, ~may_be_used))
         query = select(resource.c.id, resource.c.object).where(which, resource.c.id > after)
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
