@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -48,10 +49,20 @@ class World:
         self.peers: list[Peer] = []
 
     async def connect(self, data: bytes = b"", host: str = "127.0.0.1") -> "Peer":
-        reader, writer = await asyncio.open_connection(
-            *self.address, ssl=self.tls, local_addr=(host, 0), limit=SMALL
-        )
-        peer = Peer(reader, writer)
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(SMALL)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        if self.tls is None:
+            transport, _ = await loop.create_connection(
+                lambda: protocol, *self.address, local_addr=(host, 0)
+            )
+        else:
+            # TLS by asyncio on each loop: uvloop's loses the last 256 KiB of what is read slowly.
+            is_up = loop.create_future()
+            layer = SSLProtocol(loop, protocol, self.tls, is_up)
+            await loop.create_connection(lambda: layer, *self.address, local_addr=(host, 0))
+            await is_up
+            transport = layer._app_transport
+        peer = Peer(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
         self.peers.append(peer)
         if data:
             await peer.send(data)
