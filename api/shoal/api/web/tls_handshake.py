@@ -23,6 +23,9 @@ class TlsHandshake(SSLProtocol):
     the end of the connection.
     """
 
+    # Of asyncio's buffer, which each connection keeps for its whole life. A TLS record has 16 KiB.
+    max_size = 32 * 1024
+
     is_unused = is_idle = True
 
     def __init__(
