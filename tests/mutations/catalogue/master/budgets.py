@@ -16,6 +16,7 @@ _TURNS = Place("shoal.api.web.turns")
 _BODY = Place("shoal.api.web.body")
 _PROBLEMS = Place("shoal.api.web.problems")
 _SHORTAGE = Place("shoal.runtime.limits.memory_shortage")
+_LAG = Place("shoal.coordination.session.loop_lag")
 _BACKGROUND = Place("shoal.coordination.background")
 _SIDE_PROCESS = "tests/unit/runtime/test_side_process.py"
 _TURNS_TESTS = "tests/unit/api/test_turns.py"
@@ -132,6 +133,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         _BODY["_check_storable"].never("len(members) > MOST_MEMBERS"),
         "tests/integration/api/web/test_large_requests.py"
         "::test_a_body_of_too_many_values_is_refused[parameters]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a process that stood still is said to have had a long step",
+        _LAG["LoopLag.run"].replace("min(now_s - due_s, used_s)", "now_s - due_s"),
+        "tests/unit/coordination/test_loop_lag.py"
+        "::test_a_process_that_stood_still_was_late_without_a_step",
     ),
     Promise.PROGRESS.broken_if(
         "an API without memory answers each request with an error",
