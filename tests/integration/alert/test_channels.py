@@ -9,9 +9,11 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-from shoal.alert.channels import snmp
+from shoal.alert.channels import chat, snmp
 from shoal.alert.channels.chat import Chat, ChatOptions
 from shoal.alert.channels.email import Email, EmailOptions
 from shoal.alert.channels.script import Script, ScriptOptions
@@ -415,23 +417,65 @@ async def test_a_chat_that_does_not_take_it_may_later(sink: HttpServer) -> None:
     assert failed.value.may_pass
 
 
-async def test_chats_that_hang_take_no_thread_of_others(sink: HttpServer) -> None:
+async def test_chats_that_never_end_keep_few_threads(
+    sink: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "WAIT_S", 0.3)
+    monkeypatch.setattr(chat, "OF_PROJECT", 6)
+    monkeypatch.setattr(chat, "OF_PROCESS", 8)
     released = asyncio.Event()
 
-    async def hang(received: Received, writer: asyncio.StreamWriter) -> None:
-        await released.wait()
-        writer.write(answer(200, "ok"))
+    async def drip(received: Received, writer: asyncio.StreamWriter) -> None:
+        if b"broken" not in received.body:
+            writer.write(answer(200, "ok"))
+            return
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while not released.is_set():  # sooner than apprise gives up to read
+            writer.write(b"x")
+            await asyncio.sleep(0.2)
 
-    sink.handlers["/"] = hang
-    address = f"ntfy://127.0.0.1:{sink.port}/alerts"
-    options, where = ChatOptions(url_secret="chat"), way(url_secret=address)
-    sent = [asyncio.create_task(Chat().send(MESSAGE, options, where)) for _ in range(40)]
-    try:  # 32 is the most that the executor of any event loop has
-        await eventually(lambda: sink.open == len(sent))
+    async def send(project: str, topic: str) -> str:
+        address = f"ntfy://127.0.0.1:{sink.port}/{topic}"
+        where = way(url_secret=address)
+        return await Chat().send(
+            replace(MESSAGE, project=project), ChatOptions(url_secret="chat"), where
+        )
+
+    async def give_up(project: str, topic: str) -> None:
+        sending = asyncio.create_task(send(project, topic))
+        before = sink.open
+        await eventually(lambda: sink.open > before or sending.done())
+        sending.cancel()
+        await asyncio.wait({sending})
+
+    def threads() -> int:
+        return sum(one.name == "chat" for one in threading.enumerate())
+
+    sink.handlers["/"] = drip
+    try:
+        for _ in range(chat.OF_ADDRESS + 2):
+            await give_up("p", "broken")
+        assert threads() == chat.OF_ADDRESS
+        with pytest.raises(ChannelFailed, match="4 earlier messages to this chat") as failed:
+            await send("p", "broken")
+        assert failed.value.may_pass
+        assert await send("p", "sound") == "taken"
+        for number in range(4):
+            await give_up("p", f"broken{number}")
+        assert threads() == chat.OF_PROJECT
+        with pytest.raises(ChannelFailed, match="6 earlier messages to chats of project p"):
+            await send("p", "sound")
+        assert await send("q", "sound") == "taken"
+        for number in range(4):
+            await give_up("q", f"broken{number}")
+        assert threads() == chat.OF_PROCESS
+        with pytest.raises(ChannelFailed, match="8 earlier messages to chats by this alert server"):
+            await send("r", "sound")
     finally:
         released.set()
-        found = await asyncio.gather(*sent, return_exceptions=True)
-    assert "taken" in found
+        await eventually(lambda: threads() == 0)
+    assert await send("p", "sound") == "taken"
+    assert not chat._rooms._rooms, "forgotten with its last message"
 
 
 # -- SNMP -------------------------------------------------------------------------------------

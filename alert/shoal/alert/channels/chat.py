@@ -1,5 +1,9 @@
 """Chats and pagers, by apprise: Slack, Teams, Discord, Telegram, DingTalk, PagerDuty and others."""
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from pydantic import Field, StrictStr
@@ -23,6 +27,56 @@ _HOSTS_OF_THEIR_OWN = frozenset(
     {"gotify", "gotifys", "matrix", "matrixs", "mmost", "mmosts", "ntfy", "ntfys", "rocket",
      "rockets"}
 )  # fmt: skip
+
+
+OF_ADDRESS, OF_PROJECT, OF_PROCESS = 4, 16, 64  # messages that are being sent at a time
+WAIT_S = 10.0  # for earlier messages to end; less than ``SEND_S``, so that the reason is reported
+
+
+class ChatRooms:
+    """Limits the threads that send to chats: of an address, of a project and of the process.
+
+    The alert server gives up a message after ``SEND_S``, but its thread runs until the service ends
+    the answer, which a broken one may never do. So a thread keeps its place until its own end, and
+    a broken service or project cannot use up the threads of the process. One event loop.
+    """
+
+    def __init__(self) -> None:
+        self._rooms: dict[tuple[str, str], asyncio.Semaphore] = {}
+        self._users: Counter[tuple[str, str]] = Counter()  # that are in a room or wait for it
+
+    async def enter(self, project: str, address: str) -> Callable[[], None]:
+        """Wait for a place; return the function that leaves it.
+
+        Raises ChannelFailed if earlier messages hold all places for ``WAIT_S``.
+        """
+        reason = ""
+        with ExitStack() as stack:
+            try:
+                async with asyncio.timeout(WAIT_S):
+                    # In this order: those that wait for a broken service hold no place of others.
+                    for most, of, key in (
+                        (OF_ADDRESS, "this chat", ("address", address)),
+                        (OF_PROJECT, f"chats of project {project}", ("project", project)),
+                        (OF_PROCESS, "chats by this alert server", ("process", "")),
+                    ):
+                        reason = f"{most} earlier messages to {of} are still being sent"
+                        room = self._rooms.setdefault(key, asyncio.Semaphore(most))
+                        self._users[key] += 1
+                        stack.callback(self._forget_unused, key)
+                        await room.acquire()
+                        stack.callback(room.release)
+            except TimeoutError:
+                raise ChannelFailed(f"{reason}; check that the service ends its answers") from None
+            return stack.pop_all().close
+
+    def _forget_unused(self, key: tuple[str, str]) -> None:
+        self._users[key] -= 1
+        if not self._users[key]:
+            del self._users[key], self._rooms[key]
+
+
+_rooms = ChatRooms()
 
 
 class ChatOptions(Strict):
@@ -53,7 +107,8 @@ class Chat(Channel[ChatOptions]):
         found = await call_in_own_thread(lambda: _read(address), "chat")
         if service in _HOSTS_OF_THEIR_OWN:
             await _require_allowed(str(found.host or ""), int(found.port or 443), way)
-        return await call_in_own_thread(lambda: _notify(found, message), "chat")
+        leave = await _rooms.enter(message.project, address)
+        return await call_in_own_thread(lambda: _notify(found, message), "chat", leave)
 
 
 def _read(address: str) -> Any:

@@ -17,6 +17,7 @@ _WATCHER = Place("shoal.alert.conditions.watcher")
 _PUNCTUALITY = Place("shoal.sql.repositories.overview.punctuality")
 _SCRIPT = Place("shoal.alert.channels.script")
 _WEBHOOK = Place("shoal.alert.channels.webhook")
+_CHAT = Place("shoal.alert.channels.chat")
 _RESULTS = Place("shoal.core.alerts.messages.results")
 _TEMPLATES = Place("shoal.runtime.side.templates")
 _RULES = Place("shoal.api.routes.alerts.rules")
@@ -160,6 +161,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a run of the day before keeps the deadline of today",
         _PUNCTUALITY["_is_there"].drop("_I.logical_time > since"),
         f"{_CONDITIONS}::test_run_that_does_not_finish_in_time_is_found_once[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "chats that never end take all threads",
+        _CHAT["enter"].drop("await room.acquire()"),
+        f"{_CHANNELS}::test_chats_that_never_end_keep_few_threads",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a chat that was given up leaves its place to another one while its thread runs",
+        _CHAT["send"].replace(
+            "call_in_own_thread(..., 'chat', leave)",
+            "call_in_own_thread(..., 'chat', (leave(), lambda: None)[1])",
+        ),
+        f"{_CHANNELS}::test_chats_that_never_end_keep_few_threads",
     ),
     Promise.TEXT_STAYS_TEXT.broken_if(
         "a script of alerts may lie anywhere",
