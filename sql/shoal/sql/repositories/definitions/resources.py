@@ -38,6 +38,7 @@ from shoal.sql.schema.access import resource_grant
 from shoal.sql.schema.tables import (
     HAS_NOT_ENDED,
     IS_CURRENT,
+    IS_OF_RUN,
     IS_RESTART,
     IS_UPLOAD,
     command,
@@ -385,10 +386,11 @@ class Resources:
                 )
                 .correlate(resource)
             )
-            made_since = (
+            made_since = and_(
+                IS_OF_RUN,  # most are not, and need no search
                 exists()
                 .where(runs.c.id == resource.c.instance_id, runs.c.at < resource.c.created_at)
-                .correlate(resource)
+                .correlate(resource),
             )
             is_old = and_(resource.c.ended_at < ended, ~kept, ~may_be_used, ~made_since)
             which = or_(which, is_old)
