@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, insert, text, update
 from structlog.testing import capture_logs
 
 from shoal.coordination import ZkSession
@@ -178,6 +178,22 @@ async def test_znode_that_says_nothing_of_this_cluster_is_written_anew(
         await master.look()
         assert master.reported is None
         assert f'"event": {last}'.encode() in (await session.get(layout.WATERMARK)).data
+
+
+async def test_junk_in_place_of_the_beats_is_not_compared(
+    sqlite_url: str, session: ZkSession
+) -> None:
+    async with Database(sqlite_url) as database:
+        async with database.unit_of_work() as uow:
+            uid = await uow.cluster.uid()
+            await uow.commit()
+        master = LostCommits(database, session, uid, utc_now)
+        await master.look()
+        async with database.unit_of_work() as uow:
+            await uow.connection.execute(update(cluster).values(tree_beats=text("'soon'")))
+            await uow.commit()
+        await master.look()
+        assert master.reported is None
 
 
 async def test_watermark_outlives_the_tree_that_kept_it(

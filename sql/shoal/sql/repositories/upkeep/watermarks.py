@@ -96,10 +96,10 @@ class Watermarks:
         self._connection = connection
 
     async def read(self) -> DatabaseProgress | None:
-        """Return how far the database has come; None if the row of the cluster was lost."""
+        """Return how far the database has come; None if the row of the cluster says nothing."""
         row = await self._connection.first(select(cluster))
-        if row is None:
-            return None
+        if row is None or not isinstance(row.tree_beats, int) or not isinstance(row.uid, str):
+            return None  # lost, or what SQLite lets others write there
         rows = await self._connection.rows(_IDS[self._connection.dialect])
         highest = {row.name: int(row.highest or 0) for row in rows}
         # SQLite's sequences know no rows of before the first id that was given out.
