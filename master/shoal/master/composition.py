@@ -234,7 +234,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
             **given_up,
             **({"fenced_since": fenced.isoformat()} if fenced else {}),
             **({"lost_commits_at": lost_at} if lost_at else {}),
-            **({"loop_lag_s": lag.level_s} if lag.level_s else {}),
+            **lag.published,
         }
 
     about: dict[str, Any] = {

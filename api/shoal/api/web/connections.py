@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from shoal.runtime.descriptors import descriptor_limit
+from shoal.runtime.limits.descriptors import descriptor_limit
 
 if TYPE_CHECKING:
     from shoal.api.web.tls_handshake import TlsHandshake

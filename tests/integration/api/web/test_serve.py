@@ -6,6 +6,7 @@ import signal
 import socket
 import sqlite3
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -30,6 +31,7 @@ from shoal.api.web.errors import (
 )
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.folder_identity import FolderIdentity
+from shoal.runtime.limits.memory_shortage import EXIT_NO_MEMORY
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
@@ -281,3 +283,45 @@ async def test_a_head_without_an_end_ends_the_connection(live: Api, head: bytes)
             await reader.read()
     writer.close()
     assert (await live.client.get(f"{PREFIX}/health/live")).status_code == 200
+
+
+_WITHOUT_MEMORY = """
+import os, sys
+from pathlib import Path
+from shoal.api.routes import health
+from shoal.client.local.roles import run_role
+
+def fail():
+    raise MemoryError
+
+health.Live = fail
+os._exit(run_role("api", Path(sys.argv[1]), {"port": 0}))
+"""
+
+
+async def test_an_api_without_memory_ends_so_that_it_is_started_again(
+    cluster: ClusterSettings,
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _WITHOUT_MEMORY, str(cluster.data)),
+        env={**os.environ, "SHOAL_ZOOKEEPER": cluster.zookeeper},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            line = b"it starts"
+            while line and b"api ready" not in line:
+                line = await process.stderr.readline()
+            url = line.decode().split("url=")[1].split()[0]
+            async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await client.get(f"{PREFIX}/health/live")
+            left = await process.stderr.read()
+            assert await process.wait() == EXIT_NO_MEMORY
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    assert b"out of memory: this process ends" in left
+    assert left.count(b"\n") == 1, left
