@@ -288,6 +288,8 @@ class BoundedProtocol(HttpToolsProtocol):
                 retry_after_s=_RETRY_AFTER_S,
             )
             self.loop.call_later(HEAD_S, self.transport.abort)  # ``expire`` does not know it
+        elif self.handshake is not None:  # room was found during the handshake
+            self._all.drop_refusal(self.handshake)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""

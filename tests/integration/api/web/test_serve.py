@@ -1,6 +1,7 @@
 """The process: what it listens on, which token it takes, how it ends."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -153,24 +154,42 @@ async def test_a_certificate_that_cannot_be_used_is_told_before_anything_is_open
             await serve(settings, cluster)
 
 
-async def test_with_a_certificate_connections_are_encrypted(cluster: ClusterSettings) -> None:
+async def test_role_with_a_certificate_encrypts_connections(cluster: ClusterSettings) -> None:
+    # A process, not serve(): a role has another event loop than the tests.
     tls = TlsFiles.of(cluster)
-    settings = ApiSettings(port=0, tls_certificate=tls.cert, tls_key=tls.key)
-    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve(settings, cluster, ready=url.set_result))
+    role = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "shoal.client.local.roles", "api", "--data", str(cluster.data)),
+        *("--set", "port=0", "--set", f"tls_certificate={tls.cert}", "--set", f"tls_key={tls.key}"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={
+            **os.environ,
+            "SHOAL_ZOOKEEPER": cluster.zookeeper,
+            "SHOAL_PARTITIONS": str(cluster.partitions),
+            "SHOAL_LOG_FORMAT": "json",
+        },
+    )
+    assert role.stdout is not None
     try:
-        address = await url
+        line = b""
+        async with asyncio.timeout(DEADLINE_S):
+            while b'"api ready"' not in line:
+                line = await role.stdout.readline()
+                assert line, "the role has ended"
+        address = json.loads(line)["url"]
         assert address.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=tls.ca)
-        async with httpx.AsyncClient(verify=trusted, trust_env=False) as client:
+        async with httpx.AsyncClient(verify=trusted, timeout=DEADLINE_S, trust_env=False) as client:
             answer = await client.get(f"{address}/api/v1/health/live")
             assert answer.json() == {"status": "ok"}
             assert answer.headers["strict-transport-security"] == "max-age=31536000"
             with pytest.raises(httpx.RemoteProtocolError):
                 await client.get(f"{address.replace('https', 'http')}/api/v1/health/live")
     finally:
-        os.kill(os.getpid(), signal.SIGTERM)
-        await serving
+        with suppress(ProcessLookupError):  # it has ended by itself
+            role.terminate()
+        await role.communicate()
+    assert role.returncode == 0
 
 
 @pytest.mark.parametrize(
