@@ -868,6 +868,7 @@ HealthCode: TypeAlias = Literal[
     "health.no_worker",
     "health.master_database",
     "health.fenced",
+    "health.lost_commits",
     "health.commands",
     "health.worker_groups",
     "health.queued",
