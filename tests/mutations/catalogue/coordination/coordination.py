@@ -124,12 +124,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.FENCED_OWNERSHIP.broken_if(
         "a partition is given up before its work is",
         (
-            _OWNERSHIP["_hold"].replace(
+            _OWNERSHIP["_keep"].replace(
                 "del self._epochs[partition]\n"
                 "hold.turn.may_stand = not await self._delete(partition)",
                 "del self._epochs[partition]",
             ),
-            _OWNERSHIP["_hold"].replace(
+            _OWNERSHIP["_keep"].replace(
                 "await self._guarded('on_released', ...)",
                 "await self._delete(partition)\nawait self._guarded('on_released', ...)",
             ),
@@ -166,6 +166,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         _OWNERSHIP["__aexit__"].never("self._leftover"),
         f"{_TEST_SHARED_SESSION}::"
         "test_candidate_that_leaves_a_session_in_doubt_leaves_no_node_behind",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a hold that fails unexpectedly keeps its turn for ever",
+        _OWNERSHIP["_hold"].replace("(Exception, asyncio.CancelledError)", "ZeroDivisionError"),
+        f"{_TEST_OWNERSHIP}::test_hold_that_fails_unexpectedly_gives_its_turn_and_is_tried_again",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "another owner's node confirms that we own",
