@@ -307,17 +307,17 @@ async def test_owner_nodes_are_watched_again_after_an_error_in_the_loop_that_wat
 
 
 class Room:
-    """The path of a room's owner node; asking for it fails while ``is_closed``."""
+    """The paths of owner nodes; asking for one fails while ``is_closed``."""
 
     def __init__(self) -> None:
         self.is_closed = False
         self.refused = 0
 
-    def path(self, _: int) -> str:
+    def path(self, partition: int) -> str:
         if self.is_closed:
             self.refused += 1
             raise RuntimeError("the room is closed")
-        return "/room/owner"
+        return f"/room/{partition}/owner"
 
 
 def room_owner(session: ZkSession, owner_id: str, room: Room) -> Recorder:
@@ -337,15 +337,17 @@ async def test_hold_that_fails_unexpectedly_gives_its_turn_and_is_tried_again(
         first.ownership as failing,
         second.ownership as other,
     ):
-        failing.set_wanted({1})
+        failing.set_wanted({2})
+        await eventually(failing.owned)  # so the next hold begins at once
+        failing.set_wanted({1, 2})
         room.is_closed = True
         await eventually(lambda: room.refused)
         other.set_wanted({1})
-        await eventually(lambda: second.all("acquired"))
+        await eventually(other.owned)
         room.is_closed = False
         other.set_wanted(())
-        await eventually(lambda: first.all("acquired"))
-    assert first.all("acquired")[0][1] > second.all("acquired")[0][1]
+        await eventually(lambda: set(failing.owned()) == {1, 2})
+        assert failing.epoch_of(1) > second.all("acquired")[0][1]
 
 
 async def test_hold_that_fails_at_its_release_deletes_its_node_later(session: ZkSession) -> None:
@@ -357,10 +359,10 @@ async def test_hold_that_fails_at_its_release_deletes_its_node_later(session: Zk
         room.is_closed = True
         ownership.set_wanted(())
         await eventually(lambda: room.refused)
-        assert await session.exists("/room/owner")
+        assert await session.exists("/room/1/owner")
         room.is_closed = False
         await ownership.released({1})
-        assert await session.exists("/room/owner") is None
+        assert await session.exists("/room/1/owner") is None
     assert recorder.all("released") == [1]
 
 
