@@ -26,6 +26,9 @@ from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
 
 
+LEAVE_S = 1.5 * DEADLINE_S  # for tests whose blocks may not be left after a wait in vain
+
+
 @pytest.fixture
 async def tree(session: ZkSession) -> ZkSession:
     assert await prepare(session, 128) == 128
@@ -333,7 +336,7 @@ async def test_hold_that_fails_unexpectedly_gives_its_turn_and_is_tried_again(
     room = Room()
     first, second = room_owner(session, "a", room), room_owner(session, "b", Room())
     async with (
-        asyncio.timeout(DEADLINE_S),
+        asyncio.timeout(LEAVE_S),
         first.ownership as failing,
         second.ownership as other,
     ):
@@ -353,7 +356,7 @@ async def test_hold_that_fails_unexpectedly_gives_its_turn_and_is_tried_again(
 async def test_hold_that_fails_at_its_release_deletes_its_node_later(session: ZkSession) -> None:
     room = Room()
     recorder = room_owner(session, "a", room)
-    async with asyncio.timeout(DEADLINE_S), recorder.ownership as ownership:
+    async with asyncio.timeout(LEAVE_S), recorder.ownership as ownership:
         ownership.set_wanted({1})
         await eventually(lambda: recorder.all("acquired"))
         room.is_closed = True
@@ -369,7 +372,7 @@ async def test_hold_that_fails_at_its_release_deletes_its_node_later(session: Zk
 async def test_block_of_a_hold_that_always_fails_is_left(session: ZkSession) -> None:
     room = Room()
     recorder = room_owner(session, "a", room)
-    async with asyncio.timeout(DEADLINE_S):
+    async with asyncio.timeout(LEAVE_S):
         async with recorder.ownership as ownership:
             ownership.set_wanted({1})
             await eventually(lambda: recorder.all("acquired"))
@@ -390,7 +393,7 @@ async def test_callback_that_awaits_a_cancelled_task_is_tried_again(session: ZkS
     recorder = Recorder(session, "a")
     listener = replace(recorder.listener, on_acquired=on_acquired)
     nodes = OwnerNodes(Room().path, "a")
-    async with asyncio.timeout(DEADLINE_S), Ownership(session, nodes, listener) as ownership:
+    async with asyncio.timeout(LEAVE_S), Ownership(session, nodes, listener) as ownership:
         ownership.set_wanted({1})
         await eventually(lambda: len(acquired) == 2)
         assert ownership.owned() == {1: acquired[1]}
@@ -404,7 +407,7 @@ async def test_partition_whose_path_fails_changes_nothing(session: ZkSession) ->
 
     recorder = Recorder(session, "a")
     recorder.ownership = Ownership(session, OwnerNodes(path, "a"), recorder.listener)
-    async with asyncio.timeout(DEADLINE_S), recorder.ownership as ownership:
+    async with asyncio.timeout(LEAVE_S), recorder.ownership as ownership:
         ownership.set_wanted({1})
         await eventually(ownership.owned)
         with pytest.raises(ValueError, match="no such room"):
