@@ -25,7 +25,6 @@ from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
 
-
 LEAVE_S = 1.5 * DEADLINE_S  # for tests whose blocks may not be left after a wait in vain
 
 

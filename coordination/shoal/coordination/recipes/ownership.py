@@ -30,6 +30,7 @@ from shoal.coordination.session.nodes import Create, Created, Delete, Operation,
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.turns import NodeTurn
 from shoal.core.errors import ShoalError
+from shoal.runtime.limits import memory_shortage
 
 log = structlog.get_logger()
 
@@ -344,9 +345,10 @@ class Ownership:
         has_failed = False
         try:
             pause_s = await self._keep(partition, hold)
-        except (Exception, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError) as error:
             if background.is_cancelled():
                 raise
+            memory_shortage.report(error)
             has_failed = True
             log.exception(
                 "holding a partition failed; it is tried again",
