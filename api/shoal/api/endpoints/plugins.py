@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import structlog
+
 from shoal.core.errors import UnusablePlugin, shortened
 
 log = structlog.get_logger()
@@ -26,7 +27,7 @@ def usable_plugins(names: Iterable[str], show: Callable[[str], T]) -> list[T]:
             found.append(show(name))
         except UnusablePlugin as error:
             log.warning("plug-in left out", name=name, why=str(error))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of a package may raise any
+        except (Exception, SystemExit) as error:  # code of a package may raise any
             why = shortened(f"{type(error).__name__}: {error}", _LONGEST_PROBLEM)
             log.warning("plug-in left out", name=name, why=why, exc_info=True)
     return found

@@ -116,9 +116,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "any number of lines is compared in the event loop of the API",
-        _COMPARISON["is_short"].replace(
-            "len(one.written().splitlines()) <= _SHORT_LINES", "True"
-        ),
+        _COMPARISON["is_short"].replace("len(one.written().splitlines()) <= _SHORT_LINES", "True"),
         "tests/integration/api/definitions/test_large_definitions.py"
         "::test_many_lines_are_not_compared_in_the_event_loop_however_short_they_are",
     ),
