@@ -225,7 +225,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
             "full": scanner.was_full,
             **given_up,
             **({"fenced_since": fenced.isoformat()} if fenced else {}),
-            **({"loop_lag_s": lag.level_s} if lag.level_s else {}),
+            **lag.published,
         }
 
     about: dict[str, Any] = {

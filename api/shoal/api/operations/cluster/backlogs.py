@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.api.operations.cluster.health import ANSWER_S
 from shoal.api.operations.cluster.view import ClusterView
-from shoal.api.schemas.platform.health import HealthFinding
+from shoal.api.schemas.platform.health import HealthFinding, LongestStep
 from shoal.api.settings import ApiSettings
 from shoal.api.web.store import Store
 from shoal.core.errors import ShoalError
@@ -22,6 +22,7 @@ from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.backlogs import QueuedTask
 
 _LONGEST_REASON = 500  # characters
+_MOST_STEPS = 20  # that are told
 _LONGEST_S = 1e9
 
 
@@ -55,7 +56,7 @@ async def find_backlogs(
 
 
 def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]:
-    lags: list[tuple[str, Any]] = [("this API process", round(cluster.lag.worst_s, 1))]
+    lags: list[tuple[str, Any]] = [("this API process", round(cluster.lag.delays.recent_s, 1))]
     for kind, members in (("master", cluster.masters), ("worker", cluster.workers)):
         current = sorted(members.current().items())
         lags += [(f"{kind} {one_id}", one.data.get("loop_lag_s")) for one_id, one in current]
@@ -70,6 +71,26 @@ def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]
                 "everything in it was late. Its machine is overloaded, or something large is at "
                 "work in it",
             )
+
+
+def longest_steps(cluster: ClusterView) -> list[LongestStep]:
+    """Return the longest steps of this process and of members that had noticeable ones."""
+    own = cluster.lag.steps
+    found = [
+        LongestStep(
+            process="this API process",
+            recent_s=round(own.recent_s, 3),
+            ever_s=round(own.ever_s, 3),
+        )
+    ]
+    for kind, members in (("master", cluster.masters), ("worker", cluster.workers)):
+        for member_id, member in sorted(members.current().items()):
+            recent_s = _seconds(member.data.get("longest_step_s")) or 0.0
+            ever_s = _seconds(member.data.get("longest_step_ever_s")) or 0.0
+            if longest_s := max(recent_s, ever_s):
+                process = f"{kind} {member_id}"
+                found.append(LongestStep(process=process, recent_s=recent_s, ever_s=longest_s))
+    return sorted(found, key=lambda one: -one.ever_s)[:_MOST_STEPS]
 
 
 def _fenced(cluster: ClusterView) -> Iterator[HealthFinding]:

@@ -1111,6 +1111,16 @@ class LoginIn(TypedDict):
     password: str
 
 
+class LongestStep(TypedDict):
+    """
+    How long a process has worked without a pause: its other requests waited meanwhile.
+    """
+
+    process: str
+    recent_s: float
+    ever_s: float
+
+
 class MasterGroupOut(TypedDict):
     """
     The group in which masters agree on an assignment of the partitions.
@@ -4307,6 +4317,7 @@ class Health(TypedDict):
     quarantine: NotRequired[QuarantineOut | None]
     findings: NotRequired[list[HealthFinding]]
     clock_differences: NotRequired[list[ClockDifference]]
+    longest_steps: NotRequired[list[LongestStep]]
 
 
 class InstanceDetail(TypedDict):
