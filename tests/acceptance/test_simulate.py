@@ -71,10 +71,8 @@ def _between_s(since: str, until: str) -> float:
     return (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds()
 
 
-@pytest.mark.parametrize(("how", "most"), [("repeated", 0.4), ("drawn", 0.6)])
-def test_simulated_waits_are_those_of_the_recorded_day(
-    recorded: Recorded, how: str, most: float
-) -> None:
+@pytest.mark.parametrize("how", ["repeated", "drawn"])
+def test_simulated_waits_are_those_of_the_recorded_day(recorded: Recorded, how: str) -> None:
     found = recorded.simulate("--validate", recorded.day)
     assert (found["runs"], found["attempts"]) == (RUNS, 3 * RUNS)
     error = found[how]["default"]
@@ -88,7 +86,7 @@ def test_simulated_waits_are_those_of_the_recorded_day(
         assert 0.8 * recorded.busy_share < ratio < 1.3, (of, recorded.busy_share)
     idle_s = (1 - recorded.busy_share) * longest_s
     assert error["median_s"] < 0.15 * longest_s + idle_s
-    assert error["p95_s"] < most * longest_s + 2 * idle_s  # attempts also change places
+    assert error["p95_s"] < 0.6 * longest_s + 2 * idle_s  # attempts also change places
 
 
 def test_with_slots_enough_the_same_runs_hardly_wait(recorded: Recorded) -> None:
