@@ -190,6 +190,20 @@ async def test_what_a_master_tells_of_refused_writes_can_be_anything(api: Api, s
         assert found == {}
 
 
+async def test_a_database_that_has_lost_commits_is_named(api: Api) -> None:
+    at = NOW.isoformat()
+    async with _master(api, lost_commits_at=at):
+        found = (await _findings(api))["health.lost_commits"]
+    assert found["arguments"] == {"at": at}
+    assert f"lacks commits that it had stored before {at}" in found["text"]
+
+
+@pytest.mark.parametrize("at", [None, "", 1.5, True, [], {"at": 1}])
+async def test_what_a_master_tells_of_lost_commits_can_be_anything(api: Api, at: Any) -> None:
+    async with _master(api, lost_commits_at=at):
+        assert await _findings(api) == {}
+
+
 async def test_a_weekly_purge_and_clocks_that_differ_by_seconds_are_in_order(api: Api) -> None:
     day_s = 86_400.0
 

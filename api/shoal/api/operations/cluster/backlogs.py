@@ -34,7 +34,11 @@ async def find_backlogs(
     ``is_exported``: this cluster exports its history.
     """
     now = cluster.clock()
-    found = [*_late_loops(cluster, settings.loop_lag_limit_s), *_fenced(cluster)]
+    found = [
+        *_late_loops(cluster, settings.loop_lag_limit_s),
+        *_fenced(cluster),
+        *_lost_commits(cluster),
+    ]
     try:
         async with (
             asyncio.timeout(ANSWER_S),
@@ -103,6 +107,21 @@ def _fenced(cluster: ClusterView) -> Iterator[HealthFinding]:
                 text=f"the database has refused writes of master {master_id} for partitions that "
                 f"it owns in ZooKeeper since {since[:40]}; if that lasts, restart this master",
             )
+
+
+def _lost_commits(cluster: ClusterView) -> Iterator[HealthFinding]:
+    said = (one.data.get("lost_commits_at") for one in cluster.masters.current().values())
+    times = [at[:40] for at in said if isinstance(at, str) and at]
+    if times:
+        at = max(times)
+        yield HealthFinding(
+            code=HealthCode.LOST_COMMITS,
+            arguments={"at": at},
+            text=f"the database lacks commits that it had stored before {at}: an older copy or a "
+            "replica that was behind has taken its place. Masters have moved the ids of new rows "
+            "beyond the lost ones, and the log of a master says what is missing. Restart API and "
+            "alert servers, and start again the runs that are missing",
+        )
 
 
 def _queued(oldest: QueuedTask | None, now: datetime, limit_s: float) -> Iterator[HealthFinding]:
