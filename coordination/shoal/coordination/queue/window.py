@@ -30,6 +30,12 @@ class Line:
         self.is_complete = is_complete  # it reaches to the end of the lane
         # Else to this entry, which it may have lost since.
         self._reach = self.entries[-1] if self.entries else None
+        self.is_hidden = False  # a reading found nothing in it that can be claimed now
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether reading again may find entries, but the line has none."""
+        return not (self.entries or self.is_complete or self.is_hidden)
 
     def reaches(self, entry: QueueEntry) -> bool:
         """Return whether the line would contain ``entry`` if the queue were read now."""
@@ -38,7 +44,8 @@ class Line:
     def cut(self, count: int) -> None:
         """Forget all but the first ``count`` entries."""
         del self.entries[count:]
-        self.is_complete, self._reach = False, self.entries[-1] if self.entries else None
+        self.is_complete = self.is_hidden = False
+        self._reach = self.entries[-1] if self.entries else None
 
 
 class EntryWindow:
@@ -74,7 +81,7 @@ class EntryWindow:
     @property
     def has_gap(self) -> bool:
         """Whether a lane is used up as far as it was read, while others are not."""
-        return any(not line.entries and not line.is_complete for line in self._lines.values())
+        return any(line.is_used_up for line in self._lines.values())
 
     @property
     def may_have_more(self) -> bool:
@@ -113,6 +120,7 @@ class EntryWindow:
                     seen.add(entry.task_instance_id)
                     kept.append(entry)
             self._lines[key].entries = kept
+            self._lines[key].is_hidden = not kept
         self._forget_ends()
 
     def reaches(self, entry: QueueEntry) -> bool:

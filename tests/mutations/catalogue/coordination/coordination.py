@@ -243,6 +243,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
     ),
     Promise.PROGRESS.broken_if(
+        "a lane whose front cannot be claimed is read at each claim from another lane",
+        _WINDOW["is_used_up"].drop("self.is_hidden"),
+        f"{_LANE_TESTS}::"
+        "test_lane_whose_front_cannot_be_claimed_is_not_read_at_each_claim_of_a_long_one",
+    ),
+    Promise.PROGRESS.broken_if(
         "a lane whose front could not be claimed is never searched again",
         _HEAD["changes_in_s"].never("is_hidden"),
         f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
