@@ -109,7 +109,8 @@ class EntryWindow:
         """
         self.is_complete, self._is_searched = is_complete, is_searched
         self._lines, self._unread = dict(found), frozenset(unread)
-        self._reads_to = max((priority for priority, _ in found), default=None)
+        least = max((priority for priority, _ in found), default=None)
+        self._reads_to = LOWEST if is_searched else least
         # A task may stand in two places, of which one claim can take one: earlier versions put
         # entries into buckets without a lane. The one in the lane of its project counts.
         seen = set(blocked)

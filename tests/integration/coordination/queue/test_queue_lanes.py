@@ -10,6 +10,7 @@ import pytest
 from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
 from shoal.coordination.queue import lane_of, window
 from tests.integration.coordination.conftest import connect
+from tests.support.waiting import DEADLINE_S
 
 FLOOD, OTHER = lane_of("flood"), lane_of("other")
 
@@ -232,7 +233,7 @@ async def test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim(
     await putter.remove(hiding())
     monkeypatch.setattr(window, "TRUST_ALONE_S", 5.0)
     async with asyncio.timeout(30.0):  # it is searched again within 5 s
-        assert not await queue.wait("g", timeout_s=120.0)
+        assert await queue.wait("g", timeout_s=120.0)
     assert len(await queue.claim("g", 20, "w")) == 20
 
 
@@ -254,3 +255,40 @@ async def test_lane_whose_front_cannot_be_claimed_is_not_read_at_each_claim_of_a
     for _ in range(3):
         found += [claim.entry for claim in await queue.claim("g", 100, "w")]
     assert sorted(found[:400]) == backlog(400, OTHER, first=5_000)[: len(found)]
+
+
+async def test_wait_ends_when_hidden_tasks_may_have_come_forward_and_not_before(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    await putter.put(hiding())
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)
+    assert await queue.claim("g", 1, "w") == []
+    assert not await queue.wait("g", timeout_s=0.05)
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 0.0)
+    assert await queue.wait("g", timeout_s=60.0)
+    assert await queue.wait("g", timeout_s=60.0)  # until it is read again
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)
+    assert await queue.claim("g", 1, "w") == []
+    assert not await queue.wait("g", timeout_s=0.05)
+
+
+async def test_tasks_of_any_priority_are_noticed_beside_a_lane_whose_front_cannot_be_claimed(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    await putter.put(hiding())
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)  # only the notification says so
+    assert await queue.claim("g", 1, "w") == []
+    lists = counted_lists(session, monkeypatch)
+    for priority in range(5):
+        put = backlog(2, OTHER, first=9_000 + 10 * priority, priority=priority)
+        await putter.put(put)
+        async with asyncio.timeout(DEADLINE_S):
+            assert await queue.wait("g", timeout_s=600.0)
+        assert [claim.entry for claim in await queue.claim("g", 4, "w")] == put
+    assert lists == []
