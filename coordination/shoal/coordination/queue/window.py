@@ -205,6 +205,7 @@ class Trust:
 
     def __init__(self) -> None:
         self._read_at, self._read_took_s = float("-inf"), 0.0
+        self.is_costly = False  # the last reading found many entries that cannot be claimed now
         self._notification_at = float("-inf")  # when the notification was read last
         self._exact_at = float("-inf")  # since then another claimer may have taken from it
         self._contended_until = float("-inf")
@@ -214,8 +215,8 @@ class Trust:
         self._read_at = self._exact_at = self._notification_at = now = time.monotonic()
         return now
 
-    def reading_ended(self, began: float) -> None:
-        self._read_took_s = time.monotonic() - began
+    def reading_ended(self, began: float, *, is_costly: bool) -> None:
+        self._read_took_s, self.is_costly = time.monotonic() - began, is_costly
 
     def notification_read(self, at: float) -> None:
         self._notification_at = at
@@ -253,7 +254,9 @@ class Trust:
 
     def others_may_have_taken(self, *, has_share: bool) -> bool:
         """Return whether too much time has passed for a claimer that is not alone."""
-        trust_s = max(TRUST_OWN_SHARE_S, READINGS * self._read_took_s) if has_share else TRUST_S
+        trust_s = TRUST_OWN_SHARE_S if has_share else TRUST_S
+        if has_share or self.is_costly:
+            trust_s = max(trust_s, READINGS * self._read_took_s)
         return time.monotonic() - self._exact_at > trust_s
 
     @property

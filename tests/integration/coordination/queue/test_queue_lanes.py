@@ -292,3 +292,29 @@ async def test_tasks_of_any_priority_are_noticed_beside_a_lane_whose_front_canno
             assert await queue.wait("g", timeout_s=600.0)
         assert [claim.entry for claim in await queue.claim("g", 4, "w")] == put
     assert lists == []
+
+
+async def test_claimers_do_not_read_a_lane_whose_front_cannot_be_claimed_at_each_claim(
+    session: ZkSession, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that claim in turn: after a collision each takes the first entries of its share."""
+    await prepare(session, 4)
+    await TaskQueue(session).put([*hiding(), *backlog(60, OTHER, first=5_000)])
+    async with connect(zk_chroot, name="second") as other:
+        queues = TaskQueue(session), TaskQueue(other)
+        for queue in queues:
+            queue.leave_out([1])
+            await queue._head("g")._claimers.refresh()
+        monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)
+        monkeypatch.setattr(window, "TRUST_S", 0.0)  # as if each claim came later
+        monkeypatch.setattr(window, "TRUST_OWN_SHARE_S", 0.0)
+        monkeypatch.setattr(window, "READINGS", 10_000)
+        lists = counted_lists(session, monkeypatch)
+        found: list[QueueEntry] = []
+        for _ in range(20):
+            for queue in queues:
+                found += [claim.entry for claim in await queue.claim("g", 1, "w")]
+        assert len(lists) < 2 * 1_200  # 20 claims of this session
+        while claims := [*await queues[0].claim("g", 4, "w"), *await queues[1].claim("g", 4, "w")]:
+            found += [claim.entry for claim in claims]
+        assert sorted(found) == backlog(60, OTHER, first=5_000)
