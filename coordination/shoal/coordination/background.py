@@ -6,6 +6,8 @@ from typing import Any
 
 import structlog
 
+from shoal.runtime.limits import memory_shortage
+
 log = structlog.get_logger()
 
 RESTART_S = 1.0  # so that a loop that fails at once fills no log
@@ -31,7 +33,8 @@ async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: 
     while True:
         try:
             await work()
-        except Exception:
+        except Exception as error:
+            memory_shortage.report(error)
             log.exception("background loop failed; it begins again", loop=name)
             await asyncio.sleep(RESTART_S)
         else:
@@ -47,4 +50,5 @@ async def stop(task: asyncio.Task[Any] | None) -> None:
 
 def _report(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()):
+        memory_shortage.report(error)
         log.critical("background loop died", loop=task.get_name(), exc_info=error)

@@ -34,6 +34,7 @@ from shoal.master.engine.engine import BatchLimits, ClusterFacts, Engine
 from shoal.master.engine.listeners import Listeners
 from shoal.master.loops import Background
 from shoal.master.membership.database_health import DatabaseHealth
+from shoal.master.membership.lost_commits import LostCommits
 from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.membership.tree_lease import TreeLease
@@ -82,6 +83,7 @@ class Opened:
     clock: ClusterClock
     tree: BoundTree
     tree_keeper: TreeKeeper
+    lost_commits: LostCommits
     vault: Vault
     resolver: Resolver
     upkeep: UpkeepTimes
@@ -209,8 +211,13 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     )
     opened.database.on_fenced(keeper.fenced)
     health = DatabaseHealth(opened.database, cluster.session_timeout_s, clock)
+
+    async def compare() -> None:
+        await opened.lost_commits.look()
+        await keeper.compare()
+
     lease = TreeLease(
-        TreeBinding(opened.database), opened.tree_id, keeper.compare, cluster.session_timeout_s
+        TreeBinding(opened.database), opened.tree_id, compare, cluster.session_timeout_s
     )
     keeper.on_stranded = lease.look
 
@@ -219,13 +226,15 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     def news() -> Mapping[str, Any]:
         # A full master leaves starts pending, and is right to.
         given_up = {"given_up": keeper.given_up.as_data()} if keeper.given_up.times else {}
+        lost_at = opened.lost_commits.reported
         fenced = keeper.fenced_writes.since(time.monotonic())
         return {
             "keys": list(opened.vault.ids()),
             "full": scanner.was_full,
             **given_up,
             **({"fenced_since": fenced.isoformat()} if fenced else {}),
-            **({"loop_lag_s": lag.level_s} if lag.level_s else {}),
+            **({"lost_commits_at": lost_at} if lost_at else {}),
+            **lag.published,
         }
 
     about: dict[str, Any] = {

@@ -12,6 +12,7 @@ import structlog
 from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
 from shoal.coordination.startup import connect_when_there
 from shoal.master.composition import Opened, work
+from shoal.master.membership.lost_commits import LostCommits
 from shoal.master.settings import MasterSettings, UpkeepTimes
 from shoal.runtime.secret_stores.resolver import Resolver
 from shoal.runtime.secret_stores.stores import SecretStores
@@ -100,6 +101,9 @@ async def _open(
     vault = Vault.of(cluster)
     await when_there(database, lambda: require_keys(database, vault))
     clock = await stack.enter_async_context(ClusterClock(session, database.clocks))
+    # Before anything is started: a database that has lost commits would give their ids again.
+    lost_commits = LostCommits(database, session, tree.binding.cluster, clock)
+    await when_there(database, lambda: session.retry(lost_commits.look))
     resolver = Resolver(stores)
     stack.push_async_callback(resolver.aclose)
     return Opened(
@@ -111,6 +115,7 @@ async def _open(
         clock=clock,
         tree=tree,
         tree_keeper=keeper,
+        lost_commits=lost_commits,
         vault=vault,
         resolver=resolver,
         upkeep=upkeep,

@@ -7,7 +7,7 @@ import grpc.aio
 
 from shoal.proto.channels import MAX_MESSAGE_BYTES
 from shoal.proto.tls import TlsFiles
-from shoal.runtime.descriptors import descriptor_limit
+from shoal.runtime.limits.descriptors import descriptor_limit
 
 HANDSHAKE_S = 10.0  # for a client to show its certificate
 IDLE_S = 900.0  # a connection without a call; clients open another one when they need it

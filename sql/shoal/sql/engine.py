@@ -166,6 +166,10 @@ class Database:
         """
         self._on_fenced = listener
 
+    def forget_plans(self) -> None:
+        """Read workflow versions anew: versions that the database has lost can be given again."""
+        self.plans = PlanCache()
+
     def recording(self, recorder: Recorder) -> "Database":
         """Return this database for one request: each of its changes is committed with an entry.
 

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from shoal.core.errors import ShoalError
+from shoal.runtime.limits.memory_shortage import is_out_of_memory
 from shoal.sql.errors import (
     DatabaseDamaged,
     Fenced,
@@ -34,8 +35,9 @@ _OF_ALL = (DatabaseDamaged, Fenced, JobTaken, SchemaMissing, SchemaTooNew, Schem
 
 
 def is_outage(error: BaseException) -> bool:
-    """Say whether an error is of the database or ZooKeeper, not of what was worked with."""
-    return isinstance(error, _OF_ALL) or (isinstance(error, ShoalError) and error.retriable)
+    """Say whether an error is of the database, ZooKeeper or this process, not of an item."""
+    is_retriable = isinstance(error, ShoalError) and error.retriable
+    return is_retriable or isinstance(error, _OF_ALL) or is_out_of_memory(error)
 
 
 async def isolate(

@@ -67,6 +67,7 @@ from shoal.sql.repositories.upkeep.partitions import OnFenced, Partitions
 from shoal.sql.repositories.upkeep.purges import Purges
 from shoal.sql.repositories.upkeep.quarantine import QuarantinedItems
 from shoal.sql.repositories.upkeep.sizes import DatabaseSizes
+from shoal.sql.repositories.upkeep.watermarks import Watermarks
 
 
 class UnitOfWork:
@@ -263,6 +264,10 @@ class UnitOfWork:
     @cached_property
     def cluster(self) -> ClusterRepository:
         return ClusterRepository(self.connection)
+
+    @cached_property
+    def watermarks(self) -> Watermarks:
+        return Watermarks(self.connection)
 
     @cached_property
     def partitions(self) -> Partitions:

@@ -164,6 +164,7 @@ class RestartableServer:
     """A server of a test's own, at one address, that goes down and comes back with its data."""
 
     def __init__(self, binaries: Path, folder: Path) -> None:
+        self._folder = folder
         self._start = partial(_running, binaries, folder, _FAST, PORT)
         self._running = ExitStack()
         self.url = self.start()
@@ -176,6 +177,19 @@ class RestartableServer:
     def stop(self) -> None:
         """End all connections and the server."""
         self._running.close()
+
+    def keep(self) -> None:
+        """Copy the data of the stopped server, as a replica has them that falls behind."""
+        _copy(self._folder / "data", self._folder / "kept")
+
+    def fall_back(self) -> None:
+        """Let the stopped server have the data that were kept: commits since then are lost."""
+        shutil.rmtree(self._folder / "data")
+        _copy(self._folder / "kept", self._folder / "data")
+
+
+def _copy(source: Path, target: Path) -> None:
+    subprocess.run(["cp", "-a", source, target], check=True, timeout=_STOP_TIMEOUT_S)
 
 
 @contextmanager

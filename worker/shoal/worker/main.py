@@ -13,7 +13,7 @@ from shoal.coordination.startup import connect_when_there
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.tls import TlsFiles
-from shoal.runtime.descriptors import raise_descriptor_limit
+from shoal.runtime.limits.descriptors import raise_descriptor_limit
 from shoal.runtime.settings import ClusterSettings
 from shoal.worker.agent import Lifetime
 from shoal.worker.assembly import Foundation, Worker

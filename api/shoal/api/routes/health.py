@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 from shoal.api.access.callers import Caller, Calling
 from shoal.api.endpoints.guard import needs
 from shoal.api.endpoints.route import BoundedRoute, strict_router
-from shoal.api.operations.cluster.backlogs import find_backlogs
+from shoal.api.operations.cluster.backlogs import find_backlogs, longest_steps
 from shoal.api.operations.cluster.health import (
     ANSWER_S,
     differences,
@@ -128,6 +128,7 @@ def _as_seen(found: Health, caller: Caller) -> Health:
                 HealthFinding(code=one.code, arguments={}, text=NOT_TOLD) for one in found.findings
             ],
             "clock_differences": [],
+            "longest_steps": [],
             "quarantine": found.quarantine and found.quarantine.model_copy(update={"newest": []}),
         }
     )
@@ -199,6 +200,7 @@ async def _look(
             ClockDifference(clock=clock, ahead_s=by_s)
             for clock, by_s in differences(cluster).items()
         ],
+        longest_steps=longest_steps(cluster),
     )
 
 

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from shoal.runtime.descriptors import descriptor_limit
+from shoal.runtime.limits.descriptors import descriptor_limit
 
 if TYPE_CHECKING:
     from shoal.api.web.tls_handshake import TlsHandshake
@@ -288,6 +288,8 @@ class BoundedProtocol(HttpToolsProtocol):
                 retry_after_s=_RETRY_AFTER_S,
             )
             self.loop.call_later(HEAD_S, self.transport.abort)  # ``expire`` does not know it
+        elif self.handshake is not None:  # room was found during the handshake
+            self._all.drop_refusal(self.handshake)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""

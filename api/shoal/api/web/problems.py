@@ -26,6 +26,7 @@ from shoal.core.errors import ShoalError
 from shoal.core.hints import MOST_MISTAKES
 from shoal.insight.past.client import NoPastConfigured, PastUnavailable
 from shoal.proto.errors import PeerRefused, PeerUnavailable
+from shoal.runtime.limits import memory_shortage
 from shoal.runtime.storage import StorageError
 from shoal.runtime.vault import VaultError
 from shoal.sql.errors import (
@@ -369,7 +370,8 @@ def _allowed(request: Request) -> dict[str, str]:
 
 
 def unexpected(request: Request, error: Exception) -> ProblemResponse:
-    """Log an unforeseen error, and answer with its id alone."""
+    """Log an unforeseen error, and answer with its id alone. Out of memory, end the process."""
+    memory_shortage.report(error)
     error_id = secrets.token_hex(8)
     log.error(
         "unexpected error",

@@ -9,6 +9,7 @@ one without a request, which is closed first if its address, or the process, nee
 import asyncio
 import ssl
 from asyncio.sslproto import SSLProtocol
+from typing import cast
 
 from uvicorn.protocols.utils import get_remote_addr
 
@@ -21,6 +22,9 @@ class TlsHandshake(SSLProtocol):
     ``handshake_s``: seconds for the whole handshake. ``end_s``: seconds for the client to confirm
     the end of the connection.
     """
+
+    # Of asyncio's buffer, which each connection keeps for its whole life. A TLS record has 16 KiB.
+    max_size = 32 * 1024
 
     is_unused = is_idle = True
 
@@ -52,14 +56,15 @@ class TlsHandshake(SSLProtocol):
         Of those for which there is no room a few may finish their handshake: the answer to a
         request says why they are refused.
         """
-        assert isinstance(transport, asyncio.Transport)
-        client = get_remote_addr(transport)
-        self._below, self._peer = transport, client[0] if client else ""
+        # No check with isinstance: the transports of uvloop have another base class.
+        below = cast(asyncio.Transport, transport)
+        client = get_remote_addr(below)
+        self._below, self._peer = below, client[0] if client else ""
         connections = self._counted_in
         if connections.admit(self, self._peer) or connections.admit_refusal(self):
-            super().connection_made(transport)
+            super().connection_made(below)
         else:
-            transport.abort()
+            below.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the connection."""

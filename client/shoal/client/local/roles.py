@@ -30,7 +30,8 @@ from shoal.client.local.data_folder import (
 from shoal.client.local.process import collect_in_pieces, configure_logging, no_collections
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
-from shoal.runtime.descriptors import raise_descriptor_limit
+from shoal.runtime.limits.descriptors import raise_descriptor_limit
+from shoal.runtime.limits.memory_shortage import MemoryShortage
 from shoal.runtime.settings import ClusterSettings, load_settings
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _PR_SET_DUMPABLE = 4  # of prctl(2)
 
 def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
     """Run ``role`` until it is stopped; return the exit status.
+
+    Ends the process with EXIT_NO_MEMORY if it runs out of memory.
 
     ``overrides`` are settings of the role that go before file and environment.
     """
@@ -68,7 +71,11 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
             serving = _serving(role, cluster, overrides)
         # Loaded modules stay: collections of garbage need not look through them each time.
         collect_in_pieces()
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        shortage = MemoryShortage()
+        with (
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+            shortage.watching(runner.get_loop()),
+        ):
             runner.run(serving)
     except ShoalError as error:
         print(f"shoal {role}: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@
     /claims/<xx>/<task instance id>  a worker runs this (ephemeral; data: the worker's id)
     /claimers/<group>/<session>      who claims from that queue (ephemeral, no data)
     /clock                           set to learn the ensemble's time; no data
+    /watermark                       how far the database has come: see watermark.py
 
 Beside them stand those of the library's parts, the masters' group among them: see
 ``znodes``. All paths are below the session's chroot.
@@ -40,6 +41,7 @@ QUEUE = "/queue"
 CLAIMS = "/claims"
 CLAIMERS = "/claimers"  # made when the first claimer comes
 CLOCK = "/clock"  # made when it is first used
+WATERMARK = "/watermark"  # made by the first master
 
 LAYOUT_VERSION = 1
 DEFAULT_PARTITIONS = 128

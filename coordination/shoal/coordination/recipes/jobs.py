@@ -17,6 +17,7 @@ from shoal.coordination.group import GroupSettings
 from shoal.coordination.recipes.fair_share import FairShare
 from shoal.coordination.recipes.ownership import OwnerNodes, OwnershipListener
 from shoal.coordination.session.session import ZkSession
+from shoal.runtime.limits import memory_shortage
 
 log = structlog.get_logger()
 
@@ -109,6 +110,7 @@ class BalancedJobs:
         while True:
             try:
                 return await self._run(job, epoch)
-            except Exception:
+            except Exception as error:
+                memory_shortage.report(error)
                 log.exception("job failed", name=self._name, job=job, epoch=epoch)
             await asyncio.sleep(RESTART_S)

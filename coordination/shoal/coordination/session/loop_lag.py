@@ -1,4 +1,12 @@
-"""How late an event loop is: work that blocks it delays everything else in its process."""
+"""How late an event loop is, and its longest step: work that blocks it delays its whole process.
+
+A timer shows both. It fires late when a step holds the loop, but also when the machine is busy or
+was suspended. The processor time that the loop's thread used meanwhile tells these apart, so the
+smaller of delay and processor time is a step of the loop. A step that begins before the timer is
+due is seen only from there on: up to one interval of it is missed, 10 ms while the loop is busy
+and 250 ms at the first step after a pause. Where the machine is overloaded and the loop is busy,
+several steps may count as one.
+"""
 
 import asyncio
 import math
@@ -6,46 +14,73 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-INTERVAL_S = 0.5  # between two measurements
+# Between two measurements; short ones only while the loop has work, as each wakes the process.
+BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.01, 0.25
+_BUSY_SHARE = 0.05  # of processor time; measuring itself takes less than 0.01
 REMEMBERED_S = 60.0  # a delay
-NOTICEABLE_S = 0.5
+RECENT_S = 300.0  # a step
+NOTICEABLE_S = 0.5  # a delay
+NOTICEABLE_STEP_S = 0.125
+
+
+class Longest:
+    """The longest of many durations, seconds: of the last ``remembered_s``, and of all."""
+
+    def __init__(self, remembered_s: float) -> None:
+        self.ever_s = 0.0
+        self._remembered_s = remembered_s
+        self._found: deque[tuple[float, float]] = deque()  # (when, how long), the longest first
+
+    @property
+    def recent_s(self) -> float:
+        """The longest that is not forgotten; 0 if there is none."""
+        oldest_s = time.monotonic() - self._remembered_s
+        return next((length_s for at_s, length_s in self._found if at_s >= oldest_s), 0.0)
+
+    def note(self, at_s: float, length_s: float) -> None:
+        """Take one. Shorter ones that came earlier will never be the longest."""
+        while self._found and self._found[0][0] < at_s - self._remembered_s:
+            self._found.popleft()
+        while self._found and self._found[-1][1] <= length_s:
+            self._found.pop()
+        self._found.append((at_s, length_s))
+        self.ever_s = max(self.ever_s, length_s)
 
 
 class LoopLag:
-    """Measures how much later than asked for a timer of this loop fires."""
+    """Measures how much later than asked for a timer of this loop fires, and the longest steps."""
 
     def __init__(self) -> None:
-        self._delays: deque[tuple[float, float]] = deque()  # (when, seconds), those that are worst
+        self.delays = Longest(REMEMBERED_S)
+        self.steps = Longest(RECENT_S)  # in processor time of the loop's thread
 
     @property
-    def worst_s(self) -> float:
-        """The longest delay of the last minute, in seconds."""
-        oldest_s = time.monotonic() - REMEMBERED_S
-        return max((delay for at_s, delay in self._delays if at_s >= oldest_s), default=0.0)
+    def published(self) -> dict[str, float]:
+        """What members publish: seconds, rounded down to a power of two so that they change seldom.
 
-    @property
-    def level_s(self) -> float | None:
-        """The longest delay, rounded down to a power of two; None: none that is noticeable.
-
-        For what is published: it changes seldom.
+        Has nothing that is not noticeable.
         """
-        worst_s = self.worst_s
-        return None if worst_s < NOTICEABLE_S else 2.0 ** math.floor(math.log2(worst_s))
+        found = {
+            "loop_lag_s": (self.delays.recent_s, NOTICEABLE_S),
+            "longest_step_s": (self.steps.recent_s, NOTICEABLE_STEP_S),
+            "longest_step_ever_s": (self.steps.ever_s, NOTICEABLE_STEP_S),
+        }
+        return {
+            name: 2.0 ** math.floor(math.log2(length_s))
+            for name, (length_s, noticeable_s) in found.items()
+            if length_s >= noticeable_s
+        }
 
     async def run(self, on_change: Callable[[], None] = lambda: None) -> None:
-        """Measure for ever; ``on_change`` is called when the level has changed."""
-        level_s = self.level_s
+        """Measure for ever, in the loop's thread; ``on_change``: ``published`` has changed."""
+        published, interval_s = self.published, IDLE_INTERVAL_S
         while True:
-            asked_s = time.monotonic() + INTERVAL_S
-            await asyncio.sleep(INTERVAL_S)
-            self.note(time.monotonic(), time.monotonic() - asked_s)
-            if level_s != (level_s := self.level_s):
+            due_s, used_before_s = time.monotonic() + interval_s, time.thread_time()
+            await asyncio.sleep(interval_s)
+            now_s, used_s = time.monotonic(), time.thread_time() - used_before_s
+            self.delays.note(now_s, now_s - due_s)
+            self.steps.note(now_s, min(now_s - due_s, used_s))
+            is_busy = used_s > _BUSY_SHARE * interval_s
+            interval_s = BUSY_INTERVAL_S if is_busy else IDLE_INTERVAL_S
+            if published != (published := self.published):
                 on_change()
-
-    def note(self, at_s: float, delay_s: float) -> None:
-        """Take a measurement. Shorter delays that came earlier will never be the longest."""
-        while self._delays and self._delays[0][0] < at_s - REMEMBERED_S:
-            self._delays.popleft()
-        while self._delays and self._delays[-1][1] <= delay_s:
-            self._delays.pop()
-        self._delays.append((at_s, delay_s))

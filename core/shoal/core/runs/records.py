@@ -47,6 +47,50 @@ class StoredBinding:
 
 
 @dataclass(frozen=True)
+class Watermark:
+    """How far a database has come; it goes back only if commits are lost.
+
+    ``beats`` is that of the binding. ``ids`` has the highest id of a committed row, by table.
+    """
+
+    beats: int
+    ids: Mapping[str, int]
+
+    def raised_to(self, other: "Watermark") -> "Watermark":
+        """Return the higher value of each."""
+        tables = sorted(self.ids.keys() | other.ids.keys())
+        ids = {table: max(self.ids.get(table, 0), other.ids.get(table, 0)) for table in tables}
+        return Watermark(max(self.beats, other.beats), ids)
+
+
+@dataclass(frozen=True)
+class DatabaseProgress:
+    """What a database holds now. ``given``: the last id that each table has given out.
+
+    ``cluster`` is the cluster's uid. An id can be given out without being committed, and a
+    committed row can be deleted: so ``given`` is compared with what was committed earlier.
+    """
+
+    cluster: str
+    committed: Watermark
+    given: Mapping[str, int]
+
+    def missing(self, mark: Watermark) -> dict[str, tuple[int, int]]:
+        """Return what is behind ``mark``, by name: the present number and the earlier one.
+
+        Empty: no commit is known to be lost.
+        """
+        found = {
+            table: (self.given.get(table, 0), highest)
+            for table, highest in mark.ids.items()
+            if self.given.get(table, 0) < highest
+        }
+        if self.committed.beats < mark.beats:
+            found["beats"] = (self.committed.beats, mark.beats)
+        return found
+
+
+@dataclass(frozen=True)
 class PendingCommand:
     """A command that no master has carried out yet."""
 

@@ -14,7 +14,6 @@ from shoal.api.operations.cluster.backlogs import find_backlogs
 from shoal.api.settings import ApiSettings
 from shoal.coordination.cluster import layout
 from shoal.coordination.cluster.membership import Membership
-from shoal.coordination.session.loop_lag import LoopLag
 from shoal.core.alerts.records import DefinitionKind
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem
 from shoal.core.runs.states import TaskState
@@ -191,6 +190,20 @@ async def test_what_a_master_tells_of_refused_writes_can_be_anything(api: Api, s
         assert found == {}
 
 
+async def test_a_database_that_has_lost_commits_is_named(api: Api) -> None:
+    at = NOW.isoformat()
+    async with _master(api, lost_commits_at=at):
+        found = (await _findings(api))["health.lost_commits"]
+    assert found["arguments"] == {"at": at}
+    assert f"lacks commits that it had stored before {at}" in found["text"]
+
+
+@pytest.mark.parametrize("at", [None, "", 1.5, True, [], {"at": 1}])
+async def test_what_a_master_tells_of_lost_commits_can_be_anything(api: Api, at: Any) -> None:
+    async with _master(api, lost_commits_at=at):
+        assert await _findings(api) == {}
+
+
 async def test_a_weekly_purge_and_clocks_that_differ_by_seconds_are_in_order(api: Api) -> None:
     day_s = 86_400.0
 
@@ -228,7 +241,7 @@ async def test_skipped_items_degrade_the_cluster(api: Api) -> None:
 
 
 async def test_an_event_loop_that_stands_still_is_named(api: Api) -> None:
-    api.services.cluster.lag.note(time.monotonic(), 40.0)
+    api.services.cluster.lag.delays.note(time.monotonic(), 40.0)
     found = (await _findings(api))["health.loop_lag"]
     assert found["arguments"] == {"process": "this API process", "lag_s": 40.0}
 
@@ -240,16 +253,21 @@ async def test_lags_that_masters_tell_can_be_anything(api: Api, lag_s: Any) -> N
     assert ("health.loop_lag" in found) is (lag_s == 60.0)
 
 
-async def test_a_blocked_loop_is_measured() -> None:
-    lag = LoopLag()
-    measuring = asyncio.create_task(lag.run())
-    await asyncio.sleep(0.05)
-    assert lag.level_s is None
-    _block(1.3)
-    await asyncio.sleep(0.05)
-    assert (lag.level_s or 0) >= 0.5
-    measuring.cancel()
+async def test_longest_steps_are_named_and_degrade_nothing(api: Api) -> None:
+    api.services.cluster.lag.steps.note(time.monotonic(), 0.25)
+    steps = {"longest_step_s": 0.5, "longest_step_ever_s": 40.0}
+    async with _master(api, **steps):
+        before = (await api.client.get(f"{PREFIX}/health")).json()
+    (first, second) = before["longest_steps"]
+    assert first["process"].startswith("master ")
+    assert (first["recent_s"], first["ever_s"]) == (0.5, 40.0)
+    assert second["process"] == "this API process"
+    assert 0.25 <= second["recent_s"] <= second["ever_s"]
+    assert "health.loop_lag" not in {one["code"] for one in before["findings"]}
 
 
-def _block(length_s: float) -> None:
-    time.sleep(length_s)
+@pytest.mark.parametrize("length_s", [10**400, -1, True, "long", [60.0]])
+async def test_steps_that_masters_tell_can_be_anything(api: Api, length_s: Any) -> None:
+    async with _master(api, longest_step_s=length_s, longest_step_ever_s=length_s):
+        found = (await api.client.get(f"{PREFIX}/health")).json()["longest_steps"]
+    assert [one["process"] for one in found] == ["this API process"]

@@ -1,11 +1,13 @@
 """The process: what it listens on, which token it takes, how it ends."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
 import sqlite3
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -30,6 +32,7 @@ from shoal.api.web.errors import (
 )
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.folder_identity import FolderIdentity
+from shoal.runtime.limits.memory_shortage import EXIT_NO_MEMORY
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.api.conftest import PREFIX, Api
 from tests.integration.api.sse_reader import stream
@@ -151,24 +154,42 @@ async def test_a_certificate_that_cannot_be_used_is_told_before_anything_is_open
             await serve(settings, cluster)
 
 
-async def test_with_a_certificate_connections_are_encrypted(cluster: ClusterSettings) -> None:
+async def test_role_with_a_certificate_encrypts_connections(cluster: ClusterSettings) -> None:
+    # A process, not serve(): a role has another event loop than the tests.
     tls = TlsFiles.of(cluster)
-    settings = ApiSettings(port=0, tls_certificate=tls.cert, tls_key=tls.key)
-    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve(settings, cluster, ready=url.set_result))
+    role = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "shoal.client.local.roles", "api", "--data", str(cluster.data)),
+        *("--set", "port=0", "--set", f"tls_certificate={tls.cert}", "--set", f"tls_key={tls.key}"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={
+            **os.environ,
+            "SHOAL_ZOOKEEPER": cluster.zookeeper,
+            "SHOAL_PARTITIONS": str(cluster.partitions),
+            "SHOAL_LOG_FORMAT": "json",
+        },
+    )
+    assert role.stdout is not None
     try:
-        address = await url
+        line = b""
+        async with asyncio.timeout(DEADLINE_S):
+            while b'"api ready"' not in line:
+                line = await role.stdout.readline()
+                assert line, "the role has ended"
+        address = json.loads(line)["url"]
         assert address.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=tls.ca)
-        async with httpx.AsyncClient(verify=trusted, trust_env=False) as client:
+        async with httpx.AsyncClient(verify=trusted, timeout=DEADLINE_S, trust_env=False) as client:
             answer = await client.get(f"{address}/api/v1/health/live")
             assert answer.json() == {"status": "ok"}
             assert answer.headers["strict-transport-security"] == "max-age=31536000"
             with pytest.raises(httpx.RemoteProtocolError):
                 await client.get(f"{address.replace('https', 'http')}/api/v1/health/live")
     finally:
-        os.kill(os.getpid(), signal.SIGTERM)
-        await serving
+        with suppress(ProcessLookupError):  # it has ended by itself
+            role.terminate()
+        await role.communicate()
+    assert role.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -281,3 +302,45 @@ async def test_a_head_without_an_end_ends_the_connection(live: Api, head: bytes)
             await reader.read()
     writer.close()
     assert (await live.client.get(f"{PREFIX}/health/live")).status_code == 200
+
+
+_WITHOUT_MEMORY = """
+import os, sys
+from pathlib import Path
+from shoal.api.routes import health
+from shoal.client.local.roles import run_role
+
+def fail():
+    raise MemoryError
+
+health.Live = fail
+os._exit(run_role("api", Path(sys.argv[1]), {"port": 0}))
+"""
+
+
+async def test_an_api_without_memory_ends_so_that_it_is_started_again(
+    cluster: ClusterSettings,
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _WITHOUT_MEMORY, str(cluster.data)),
+        env={**os.environ, "SHOAL_ZOOKEEPER": cluster.zookeeper},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            line = b"it starts"
+            while line and b"api ready" not in line:
+                line = await process.stderr.readline()
+            url = line.decode().split("url=")[1].split()[0]
+            async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await client.get(f"{PREFIX}/health/live")
+            left = await process.stderr.read()
+            assert await process.wait() == EXIT_NO_MEMORY
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    assert b"out of memory: this process ends" in left
+    assert left.count(b"\n") == 1, left

@@ -106,7 +106,9 @@ async def test_each_good_item_is_dealt_with_once_and_each_bad_one_skipped(good: 
     assert order == list(range(len(good)))
 
 
-@pytest.mark.parametrize("error", [DatabaseUnavailable("away"), JobTaken("rules", 1)])
+@pytest.mark.parametrize(
+    "error", [DatabaseUnavailable("away"), JobTaken("rules", 1), MemoryError()]
+)
 async def test_outages_are_raised_and_skip_nothing(error: Exception) -> None:
     async def deal(items: Sequence[int]) -> None:
         raise error

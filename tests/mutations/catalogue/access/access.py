@@ -81,6 +81,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         + "test_unfinished_handshakes_count_and_make_room_for_others_of_their_address",
     ),
     Promise.PROGRESS.broken_if(
+        "a TLS connection that found room later counts as a refusal for good",
+        _CONNECTIONS["connection_made"].replace("self._all.drop_refusal(self.handshake)", "pass"),
+        _TEST_CONNECTIONS
+        + "test_connection_that_finds_room_during_its_handshake_is_no_longer_a_refusal",
+    ),
+    Promise.PROGRESS.broken_if(
         "a client that does not read keeps its connection",
         _CONNECTIONS["_await_reads"].replace(
             "self._write_deadline_s = now_s + WRITE_S", "self._write_deadline_s = inf"

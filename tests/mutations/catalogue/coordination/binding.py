@@ -18,9 +18,29 @@ _BOUND = "tests/integration/master/membership/test_binding.py"
 _STRANDED = "tests/integration/master/membership/test_stranded.py"
 _WRONG = "tests/integration/worker/faults/test_wrong_tree.py"
 _HEALTH = "tests/integration/api/cluster/test_standstill.py"
+_LOST = Place("shoal.master.membership.lost_commits")
+_WATERMARKS = Place("shoal.sql.repositories.upkeep.watermarks")
+_BEHIND = "tests/integration/master/membership/test_lost_commits.py"
 _READER = "tests/integration/coordination/test_owners.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a database that has lost commits is served as it is",
+        _LOST["look"].replace("if missing:\n    ...", "if False:\n    ..."),
+        f"{_BEHIND}::test_lost_beats_are_lost_commits_too[sqlite]",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "ids of lost commits are given again",
+        _WATERMARKS["move_beyond"].drop("await self._set_last_id(one, known + MARGIN)"),
+        f"{_BEHIND}::test_ids_of_lost_commits_are_not_given_again[sqlite]",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "owners go on with runs that the database has lost",
+        _WATERMARKS["move_beyond"].drop(
+            "await self._connection.execute(update(partition).values(epoch=partition.c.epoch + 1))"
+        ),
+        f"{_BEHIND}::test_ids_of_lost_commits_are_not_given_again[sqlite]",
+    ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "a database is served from a tree of another cluster",
         _BINDING["judge"].replace(

@@ -14,10 +14,15 @@ _PROCESSES = Place("shoal.runtime.side.process")
 _PLAN = Place("shoal.api.operations.authoring.plan")
 _TURNS = Place("shoal.api.web.turns")
 _BODY = Place("shoal.api.web.body")
+_PROBLEMS = Place("shoal.api.web.problems")
+_SHORTAGE = Place("shoal.runtime.limits.memory_shortage")
+_LAG = Place("shoal.coordination.session.loop_lag")
+_BACKGROUND = Place("shoal.coordination.background")
 _SIDE_PROCESS = "tests/unit/runtime/test_side_process.py"
 _TURNS_TESTS = "tests/unit/api/test_turns.py"
 _RENDER = "tests/unit/core/macros/test_render_budget.py"
 _LONG_DECISIONS = "tests/unit/core/decide/test_long_decisions.py"
+_SHORTAGES = "tests/unit/runtime/test_memory_shortage.py"
 _LONG_TEXTS = "tests/integration/master/dispatch/test_long_texts.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -128,5 +133,29 @@ MUTATIONS: tuple[Mutation, ...] = (
         _BODY["_check_storable"].never("len(members) > MOST_MEMBERS"),
         "tests/integration/api/web/test_large_requests.py"
         "::test_a_body_of_too_many_values_is_refused[parameters]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a process that stood still is said to have had a long step",
+        _LAG["LoopLag.run"].replace("min(now_s - due_s, used_s)", "now_s - due_s"),
+        "tests/unit/coordination/test_loop_lag.py"
+        "::test_a_process_that_stood_still_was_late_without_a_step",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an API without memory answers each request with an error",
+        _PROBLEMS["unexpected"].drop("memory_shortage.report(error)"),
+        "tests/integration/api/web/test_serve.py"
+        "::test_an_api_without_memory_ends_so_that_it_is_started_again",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a process without memory goes on after an error of an extension",
+        _SHORTAGE["MemoryShortage.watching"].replace(
+            "(in_extension, in_another_thread)", "(unraisable, in_another_thread)"
+        ),
+        f"{_SHORTAGES}::test_process_without_memory_ends_with_one_line[code that cannot raise]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a process without memory goes on without one of its loops",
+        _BACKGROUND["_report"].drop("memory_shortage.report(error)"),
+        f"{_SHORTAGES}::test_process_without_memory_ends_with_one_line[background loop]",
     ),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.runtime.descriptors import raise_descriptor_limit
+from shoal.runtime.limits.descriptors import raise_descriptor_limit
 from shoal.worker.intake.capacity import (
     DESCRIPTORS,
     OWN_DESCRIPTORS,

@@ -35,6 +35,7 @@ export const codesZh = {
   'health.export_lag': (a) => `历史记录上次完整导出是在 ${lasting(a.age_s)} 前${a.trouble ? `：${a.trouble}` : ''}`,
   'health.fenced': (a) => `自 ${a.since} 起，数据库拒绝主节点 ${a.master} 的写入`,
   'health.loop_lag': (a) => `进程 ${a.process} 的事件循环延迟了 ${lasting(a.lag_s)}`,
+  'health.lost_commits': (a) => `${a.at} 发现数据库丢失了已提交的数据`,
   'health.master_database': () => '数据库没有响应某个主节点，或拒绝其写入',
   'health.no_master': () => '没有运行中的主节点',
   'health.no_worker': (a) => `没有可用的工作节点（已暂停：${a.paused ?? 0}）`,

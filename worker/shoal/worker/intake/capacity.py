@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 
 from shoal.core.errors import ShoalError
-from shoal.runtime.descriptors import descriptor_limit
+from shoal.runtime.limits.descriptors import descriptor_limit
 
 log = structlog.get_logger()
 

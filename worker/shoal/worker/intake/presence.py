@@ -37,9 +37,7 @@ class Presence:
             data["paused"] = reason
         if masters := self._readiness.reachability.masters:
             data["unreachable"] = masters
-        if lag_s := self._lag.level_s:
-            data["loop_lag_s"] = lag_s
-        return data
+        return data | self._lag.published
 
     async def measure_lag(self) -> None:
         """Publish how late the event loop is when that changes, for ever."""

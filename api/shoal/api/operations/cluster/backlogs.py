@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.api.operations.cluster.health import ANSWER_S
 from shoal.api.operations.cluster.view import ClusterView
-from shoal.api.schemas.platform.health import HealthFinding
+from shoal.api.schemas.platform.health import HealthFinding, LongestStep
 from shoal.api.settings import ApiSettings
 from shoal.api.web.store import Store
 from shoal.core.errors import ShoalError
@@ -22,6 +22,7 @@ from shoal.sql.repositories.exports.verified_history import Verified
 from shoal.sql.repositories.upkeep.backlogs import QueuedTask
 
 _LONGEST_REASON = 500  # characters
+_MOST_STEPS = 20  # that are told
 _LONGEST_S = 1e9
 
 
@@ -33,7 +34,11 @@ async def find_backlogs(
     ``is_exported``: this cluster exports its history.
     """
     now = cluster.clock()
-    found = [*_late_loops(cluster, settings.loop_lag_limit_s), *_fenced(cluster)]
+    found = [
+        *_late_loops(cluster, settings.loop_lag_limit_s),
+        *_fenced(cluster),
+        *_lost_commits(cluster),
+    ]
     try:
         async with (
             asyncio.timeout(ANSWER_S),
@@ -55,7 +60,7 @@ async def find_backlogs(
 
 
 def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]:
-    lags: list[tuple[str, Any]] = [("this API process", round(cluster.lag.worst_s, 1))]
+    lags: list[tuple[str, Any]] = [("this API process", round(cluster.lag.delays.recent_s, 1))]
     for kind, members in (("master", cluster.masters), ("worker", cluster.workers)):
         current = sorted(members.current().items())
         lags += [(f"{kind} {one_id}", one.data.get("loop_lag_s")) for one_id, one in current]
@@ -72,6 +77,26 @@ def _late_loops(cluster: ClusterView, limit_s: float) -> Iterator[HealthFinding]
             )
 
 
+def longest_steps(cluster: ClusterView) -> list[LongestStep]:
+    """Return the longest steps of this process and of members that had noticeable ones."""
+    own = cluster.lag.steps
+    found = [
+        LongestStep(
+            process="this API process",
+            recent_s=round(own.recent_s, 3),
+            ever_s=round(own.ever_s, 3),
+        )
+    ]
+    for kind, members in (("master", cluster.masters), ("worker", cluster.workers)):
+        for member_id, member in sorted(members.current().items()):
+            recent_s = _seconds(member.data.get("longest_step_s")) or 0.0
+            ever_s = _seconds(member.data.get("longest_step_ever_s")) or 0.0
+            if longest_s := max(recent_s, ever_s):
+                process = f"{kind} {member_id}"
+                found.append(LongestStep(process=process, recent_s=recent_s, ever_s=longest_s))
+    return sorted(found, key=lambda one: -one.ever_s)[:_MOST_STEPS]
+
+
 def _fenced(cluster: ClusterView) -> Iterator[HealthFinding]:
     for master_id, master in sorted(cluster.masters.current().items()):
         since = master.data.get("fenced_since")
@@ -82,6 +107,21 @@ def _fenced(cluster: ClusterView) -> Iterator[HealthFinding]:
                 text=f"the database has refused writes of master {master_id} for partitions that "
                 f"it owns in ZooKeeper since {since[:40]}; if that lasts, restart this master",
             )
+
+
+def _lost_commits(cluster: ClusterView) -> Iterator[HealthFinding]:
+    said = (one.data.get("lost_commits_at") for one in cluster.masters.current().values())
+    times = [at[:40] for at in said if isinstance(at, str) and at]
+    if times:
+        at = max(times)
+        yield HealthFinding(
+            code=HealthCode.LOST_COMMITS,
+            arguments={"at": at},
+            text=f"the database lacks commits that it had stored before {at}: an older copy or a "
+            "replica that was behind has taken its place. Masters have moved the ids of new rows "
+            "beyond the lost ones, and the log of a master says what is missing. Restart API and "
+            "alert servers, and start again the runs that are missing",
+        )
 
 
 def _queued(oldest: QueuedTask | None, now: datetime, limit_s: float) -> Iterator[HealthFinding]:

@@ -65,6 +65,17 @@ class HealthFinding(BaseModel):
     text: str = Field(description="In English, with the next step where there is one.")
 
 
+class LongestStep(BaseModel):
+    """How long a process has worked without a pause: its other requests waited meanwhile."""
+
+    process: str = Field(description="Its kind and id, or: this API process.")
+    recent_s: float = Field(
+        description="The longest step of the event loop in the last 5 minutes, in seconds of "
+        "processor time. Of masters and workers rounded down to a power of two."
+    )
+    ever_s: float = Field(description="The longest one since the process started.")
+
+
 class QuarantinedOut(BaseModel):
     """What a part of Shoal cannot work with: it stops nothing else."""
 
@@ -130,4 +141,10 @@ class Health(Answer):
         default=[],
         description="For administrators: clocks that should be synchronised. They do not make the "
         "status degraded: the cluster's time does not follow them.",
+    )
+    longest_steps: list[LongestStep] = Field(
+        default=[],
+        description="For administrators: the longest steps of the event loops of this API process "
+        "and of masters and workers that had one of 0.125 s or more, at most 20, the longest "
+        "first. They do not make the status degraded.",
     )

@@ -123,6 +123,7 @@ class HealthCode(StrEnum):
     NO_WORKER = "health.no_worker"
     MASTER_DATABASE = "health.master_database"
     FENCED = "health.fenced"
+    LOST_COMMITS = "health.lost_commits"
     COMMANDS = "health.commands"
     WORKER_GROUPS = "health.worker_groups"
     QUEUED = "health.queued"

@@ -868,6 +868,7 @@ HealthCode: TypeAlias = Literal[
     "health.no_worker",
     "health.master_database",
     "health.fenced",
+    "health.lost_commits",
     "health.commands",
     "health.worker_groups",
     "health.queued",
@@ -1109,6 +1110,16 @@ class LoginIn(TypedDict):
 
     name: str
     password: str
+
+
+class LongestStep(TypedDict):
+    """
+    How long a process has worked without a pause: its other requests waited meanwhile.
+    """
+
+    process: str
+    recent_s: float
+    ever_s: float
 
 
 class MasterGroupOut(TypedDict):
@@ -4307,6 +4318,7 @@ class Health(TypedDict):
     quarantine: NotRequired[QuarantineOut | None]
     findings: NotRequired[list[HealthFinding]]
     clock_differences: NotRequired[list[ClockDifference]]
+    longest_steps: NotRequired[list[LongestStep]]
 
 
 class InstanceDetail(TypedDict):

@@ -1,0 +1,1 @@
+"""What the machine allows a process of Shoal: open files, and memory."""
