@@ -396,8 +396,9 @@ class ProjectFull(ResourceRefused):
         self.project, self.taken, self.most = project, taken, most
         super().__init__(
             f"the resources of project {project} would take {taken >> 20} MiB with all versions, "
-            f"{most >> 20} MiB are allowed; delete some, or raise resource_project_mb in the "
-            "section [cluster]; what is deleted goes after keep_deleted_resources_days"
+            f"{most >> 20} MiB are allowed; delete files, end old unfinished runs, or raise "
+            "resource_project_mb in the section [cluster]; deleted and replaced versions are kept "
+            "for keep_deleted_resources_days, and as long as an unfinished run can use them"
         )
 
 

@@ -4,7 +4,8 @@ A timer shows both. It fires late when a step holds the loop, but also when the 
 was suspended. The processor time that the loop's thread used meanwhile tells these apart, so the
 smaller of delay and processor time is a step of the loop. A step that begins before the timer is
 due is seen only from there on: up to one interval of it is missed, 10 ms while the loop is busy
-and 250 ms at the first step after a pause.
+and 250 ms at the first step after a pause. Where the machine is overloaded and the loop is busy,
+several steps may count as one.
 """
 
 import asyncio

@@ -5,10 +5,13 @@ import hashlib
 import uuid
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from sqlalchemy import text, update
 
+from shoal.core.access.grants import EVERY_PROJECT
+from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.sql import Database
 from shoal.sql.errors import (
     IntegrityViolated,
@@ -20,8 +23,8 @@ from shoal.sql.errors import (
     UploadExpired,
 )
 from shoal.sql.repositories.definitions.resources import PendingUpload, StoredResource
-from shoal.sql.schema.tables import workflow_instance
-from tests.integration.sql.given import LATER, created, published
+from shoal.sql.schema.tables import command, workflow_instance
+from tests.integration.sql.given import LATER, created, definition, published
 
 DAY = timedelta(days=1)
 MOST = 1_000
@@ -85,6 +88,13 @@ async def unneeded(
             limit=100,
         )
     return [one.object for one in found]
+
+
+async def change_runs(database: Database, **values: Any) -> None:
+    """Change all runs in the database."""
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(update(workflow_instance).values(values))
+        await uow.commit()
 
 
 async def test_each_content_is_a_version_of_its_own_and_the_same_one_is_none(
@@ -173,7 +183,7 @@ async def test_change_of_another_version_than_expected_is_refused(database: Data
 
 async def test_project_has_room_for_so_many_bytes(database: Database) -> None:
     await put(database, "a", "x" * 600, 1)
-    with pytest.raises(ProjectFull, match="of project demo"):
+    with pytest.raises(ProjectFull, match=r"of project demo .* end old unfinished runs"):
         await put(database, "b", "y" * 401, 2)
     await put(database, "b", "y" * 400, 3)
 
@@ -219,23 +229,75 @@ async def test_versions_go_by_age_but_the_newest_of_a_file_that_there_is(
     assert await unneeded(database, 100, ended=50, newest=5) == [gone.object]
 
 
-async def test_versions_that_an_open_run_began_with_stay_until_it_ends(database: Database) -> None:
+async def test_versions_that_an_open_run_can_use_stay_until_it_ends(database: Database) -> None:
     [run] = await created(database, await published(database))
     start = (run.created_at - at(0)).total_seconds()
     before = (await put(database, "a", "older than what the run uses", start - 100))[0]
     used = (await put(database, "a", "of the run", start - 50))[0]
-    await put(database, "a", "new", start + 60)
-    async with database.unit_of_work() as uow:
-        await uow.connection.execute(update(workflow_instance).values(state="PAUSED"))
-        await uow.commit()
+    after = (await put(database, "a", "newer than what the run uses", start + 60))[0]
+    await put(database, "a", "newest", start + 120)
+    await change_runs(database, state="PAUSED")
     month = start + 31 * 86_400
-    assert await unneeded(database, month, ended=month - 86_400) == [before.object]
+    assert await unneeded(database, month, month - 86_400) == [before.object, after.object]
+    await change_runs(database, state="SUCCEEDED", finished_at=at(month))
+    gone = await unneeded(database, month, month - 86_400)
+    assert gone == [before.object, used.object, after.object]
+
+
+async def test_restarted_run_uses_the_versions_of_its_restart(database: Database) -> None:
+    workflow_id = await published(database)
+    [run] = await created(database, workflow_id)
+    first = (await put(database, "a", "when the run was created", -90))[0]
+    second = (await put(database, "a", "when a request was refused", -50))[0]
+    third = (await put(database, "a", "when the run was restarted", 60))[0]
+    await put(database, "a", "newest", 120)
+    await change_runs(database, state="PAUSED")
+    for seconds, state in ((0, "REJECTED"), (90, "DONE")):
+        resume = NewCommand(
+            CommandType.RESUME, 0, f"resume-{seconds}", workflow_id, instance_id=run.id
+        )
+        async with database.unit_of_work() as uow:
+            ((stored, _),) = await uow.commands.add_many([resume], at(seconds))
+            await uow.connection.execute(
+                update(command).where(command.c.id == stored.id).values(state=state)
+            )
+            await uow.commit()
+        expected = [second, third] if state == "REJECTED" else [first, second]
+        gone = await unneeded(database, 900_000, 800_000)
+        assert gone == [one.object for one in expected]
+
+
+@pytest.mark.parametrize("taker", ["etl", EVERY_PROJECT])
+async def test_versions_that_an_open_run_of_another_project_can_use_stay(
+    database: Database, taker: str
+) -> None:
+    await created(database, await published(database, definition(project="etl")))
+    used = (await put(database, "a", "of the run", -90))[0]
+    after = (await put(database, "a", "newer than what the run uses", 60))[0]
+    await put(database, "a", "newest", 120)
+    await change_runs(database, state="PAUSED")
+    for name, expected in (("else", [used, after]), (taker, [after])):
+        async with database.unit_of_work() as uow:
+            giver = await uow.projects.get("demo")
+            await uow.resource_grants.put(giver.id, name, ["a"], at(0))
+            await uow.commit()
+        gone = await unneeded(database, 900_000, 800_000)
+        assert gone == [one.object for one in expected]
+
+
+async def test_versions_that_an_open_run_has_made_stay_until_it_ends(database: Database) -> None:
+    [run] = await created(database, await published(database))
     async with database.unit_of_work() as uow:
-        ended = {"state": "SUCCEEDED", "finished_at": at(month)}
-        await uow.connection.execute(update(workflow_instance).values(ended))
+        await uow.resources.reserve("demo", {"demo/mine": "a"}, run.id, at(0))
+        (mine,) = await uow.resources.reserved("demo", ["demo/mine"], run.id)
         await uow.commit()
-    gone = await unneeded(database, month, ended=month - 86_400)
-    assert gone == [before.object, used.object]
+    await complete(database, mine, "of the run", 10)
+    other = (await put(database, "a", "of a person", 20))[0]
+    await put(database, "a", "newest", 30)
+    await change_runs(database, state="PAUSED")
+    assert await unneeded(database, 900_000, 800_000) == [other.object]
+    await change_runs(database, state="FAILED", finished_at=at(60))
+    assert await unneeded(database, 900_000, 800_000) == ["demo/mine", other.object]
 
 
 async def test_row_that_cannot_be_read_is_its_own_matter(database: Database) -> None:

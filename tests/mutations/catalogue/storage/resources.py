@@ -124,7 +124,27 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.NOTHING_LOST.broken_if(
         "a version goes that an open run began with",
         _SQL["unneeded"].drop("~may_be_used"),
-        f"{_IN_SQL}::test_versions_that_an_open_run_began_with_stay_until_it_ends[sqlite]",
+        f"{_IN_SQL}::test_versions_that_an_open_run_can_use_stay_until_it_ends[sqlite]",
+    ),
+    Promise.ROOM.broken_if(
+        "a forgotten run keeps every later version",
+        _SQL["unneeded"].drop("resource.c.created_at <= uses.c.at"),
+        f"{_IN_SQL}::test_versions_that_an_open_run_can_use_stay_until_it_ends[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a version goes that an open run was restarted with",
+        _SQL["_unfinished"].replace("func.coalesce(restart, run.created_at)", "run.created_at"),
+        f"{_IN_SQL}::test_restarted_run_uses_the_versions_of_its_restart[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a shared version goes that an open run of another project uses",
+        _SQL["_used_by"].replace("union(own, shared)", "own"),
+        f"{_IN_SQL}::test_versions_that_an_open_run_of_another_project_can_use_stay",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a version goes that an open run has made",
+        _SQL["unneeded"].drop("~made_since"),
+        f"{_IN_SQL}::test_versions_that_an_open_run_has_made_stay_until_it_ends[sqlite]",
     ),
     Promise.NOTHING_LOST.broken_if(
         "the newest versions of a file go by age",

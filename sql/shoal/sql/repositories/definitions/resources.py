@@ -11,7 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     ColumnElement,
+    CompoundSelect,
     Row,
     Select,
     and_,
@@ -22,23 +24,26 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    union,
     update,
 )
 
+from shoal.core.access.grants import EVERY_PROJECT
 from shoal.core.definition.resources import path_problem
 from shoal.core.runs.commands import CommandState
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import NotFound, PathTaken, ProjectFull, ResourceChanged, UploadExpired
 from shoal.sql.repositories.definitions.projects import Projects
+from shoal.sql.schema.access import resource_grant
 from shoal.sql.schema.tables import (
     HAS_NOT_ENDED,
     IS_CURRENT,
+    IS_OF_RUN,
     IS_RESTART,
     IS_UPLOAD,
     command,
     project,
     resource,
-    workflow,
     workflow_instance,
 )
 from shoal.sql.statements.rows import enough, leave_out, readable, record_of, require_numbers
@@ -321,13 +326,7 @@ class Resources:
 
     async def last_restart(self, instance_id: int) -> datetime | None:
         """Return when an instance was last resumed or had tasks rerun by a request; None: never."""
-        row = await self._connection.first(
-            select(func.max(command.c.created_at).label("at")).where(
-                command.c.instance_id == instance_id,
-                IS_RESTART,
-                command.c.state == CommandState.DONE,
-            )
-        )
+        row = await self._connection.first(_last_restart(instance_id))
         found: datetime | None = None if row is None else row.at
         return found
 
@@ -347,8 +346,9 @@ class Resources:
         By their ids, starting behind ``after``. Of a file that there is, the ``newest`` versions
         stay. ``ended`` None: every version stays.
         An upload of a run stays until the run has been over since ``uploads``. A version stays
-        while a run of its project is open that was created before the version ended: a run gets
-        the versions of when it began, however long its tasks wait.
+        while an unfinished run can use it, however long its tasks wait: a run of the version's
+        project, or of a project that it shares files with, uses the versions of the time at which
+        the run was created or last restarted, and versions that the run has made since.
         """
         may_be_under_way = (
             exists()
@@ -375,25 +375,25 @@ class Resources:
                 )
                 .correlate(resource)
             )
-            # Unfinished runs are read once, not for each version.
-            oldest = (
-                select(workflow.c.project_id, func.min(workflow_instance.c.created_at).label("at"))
-                .join_from(
-                    workflow_instance, workflow, workflow.c.id == workflow_instance.c.workflow_id
-                )
-                .where(HAS_NOT_ENDED)
-                .group_by(workflow.c.project_id)
-                .subquery("oldest")
-            )
+            runs = _unfinished(ended)
+            uses = _used_by(runs, ended)
             may_be_used = (
                 exists()
                 .where(
-                    oldest.c.project_id == resource.c.project_id,
-                    oldest.c.at < resource.c.ended_at,
+                    uses.c.project_id == resource.c.project_id,
+                    resource.c.created_at <= uses.c.at,
+                    uses.c.at < resource.c.ended_at,
                 )
                 .correlate(resource)
             )
-            which = or_(which, and_(resource.c.ended_at < ended, ~kept, ~may_be_used))
+            made_since = and_(
+                IS_OF_RUN,  # most are not, and need no search
+                exists()
+                .where(runs.c.id == resource.c.instance_id, runs.c.at < resource.c.created_at)
+                .correlate(resource),
+            )
+            is_old = and_(resource.c.ended_at < ended, ~kept, ~may_be_used, ~made_since)
+            which = or_(which, is_old)
         query = select(resource.c.id, resource.c.object).where(which, resource.c.id > after)
         rows = await self._connection.rows(query.order_by(resource.c.id).limit(limit))
         return readable(rows, lambda row: Unneeded(row.id, row.object), _KIND, leave_out)
@@ -411,6 +411,40 @@ def _below(folder: str) -> ColumnElement[bool]:
     # Not LIKE: SQLite's does not tell capital letters from small ones.
     start = f"{folder}/"
     return func.substr(resource.c.path, 1, len(start)) == start
+
+
+def _last_restart(instance_id: int | ColumnElement[int]) -> Select[Any]:
+    return select(func.max(command.c.created_at).label("at")).where(
+        command.c.instance_id == instance_id,
+        IS_RESTART,
+        command.c.state == CommandState.DONE,
+    )
+
+
+def _unfinished(before: datetime) -> CTE:
+    """Unfinished runs created before that time; ``at``: the time whose versions the run uses."""
+    run = workflow_instance.c
+    restart = _last_restart(run.id).correlate(workflow_instance).scalar_subquery()
+    query = select(run.id, run.project_id, func.coalesce(restart, run.created_at).label("at"))
+    return _read_once(query.where(HAS_NOT_ENDED, run.created_at < before), "unfinished")
+
+
+def _used_by(runs: CTE, before: datetime) -> CTE:
+    """For each project: the times before ``before`` whose versions these runs can use."""
+    own = select(runs.c.project_id, runs.c.at).where(runs.c.at < before)
+    shares = resource_grant.c.taker.in_([project.c.name, EVERY_PROJECT])
+    shared = (
+        select(resource_grant.c.project_id, runs.c.at)
+        .join_from(runs, project, project.c.id == runs.c.project_id)
+        .join(resource_grant, shares)
+        .where(runs.c.at < before)
+    )
+    return _read_once(union(own, shared), "used")
+
+
+def _read_once(query: Select[Any] | CompoundSelect[Any], name: str) -> CTE:
+    # PostgreSQL would run the query for each version that refers to it.
+    return query.cte(name).prefix_with("MATERIALIZED", dialect="postgresql")
 
 
 def _counts_at(at: datetime) -> ColumnElement[bool]:
