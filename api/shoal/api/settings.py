@@ -26,6 +26,11 @@ File = Annotated[Path | None, BeforeValidator(lambda value: None if value == "" 
 ProviderName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
 
+def host_of_url(host: str) -> str:
+    """Return a host name or an IP address as it stands in a URL: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 class FederationSettings(BaseModel):
     """What a provider and a directory have in common."""
 
@@ -157,21 +162,33 @@ Oidc = Annotated[Mapping[str, OidcSettings], Field(default_factory=dict)]
 Kind = Literal["password", "oidc", "ldap"]
 
 
-class ApiSettings(BaseSettings):
-    """Section ``[api]`` of the settings file, or ``SHOAL_API_…``."""
+class ApiAddress(BaseSettings):
+    """Where the API is: what a client reads of the section ``[api]``, whatever else it holds."""
 
-    model_config = SettingsConfigDict(env_prefix="SHOAL_API_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix="SHOAL_API_", frozen=True, extra="ignore")
 
     host: str = "127.0.0.1"
     # Beyond loopback it needs a certificate (PEM files), or a proxy in front that has one.
     tls_certificate: File = None
-    tls_key: File = None
-    allow_clear: bool = False  # listen in clear beyond loopback: a proxy has the certificate
     # The names by which clients reach it, besides those of loopback: others are refused.
     allowed_hosts: Words = ()
+    port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections are encrypted by the API itself."""
+        return self.tls_certificate is not None
+
+
+class ApiSettings(ApiAddress):
+    """Section ``[api]`` of the settings file, or ``SHOAL_API_…``."""
+
+    model_config = SettingsConfigDict(extra="forbid")
+
+    tls_key: File = None
+    allow_clear: bool = False  # listen in clear beyond loopback: a proxy has the certificate
     # Addresses and networks of proxies whose word for the client's address is taken; * is all.
     trusted_proxies: Words = ()
-    port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
     # Make an administrator at the first start, and show its password once.
     first_admin: bool = True
     # By which browsers reach it, such as https://shoal.example: providers lead back there.
@@ -202,11 +219,6 @@ class ApiSettings(BaseSettings):
     # An event loop that was late by so much within the last minute, in any process:
     loop_lag_limit_s: float = Field(default=2.0, ge=0, le=1e8)
     shutdown_grace_s: float = Field(default=5.0, gt=0)  # for requests under way at the end
-
-    @property
-    def has_tls(self) -> bool:
-        """Whether connections are encrypted by the API itself."""
-        return self.tls_certificate is not None
 
     @model_validator(mode="after")
     def _certificate_with_key(self) -> Self:

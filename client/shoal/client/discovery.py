@@ -154,7 +154,8 @@ def local_api(folder: Path) -> Api:
     While ``shoal up`` holds the folder, its ``cluster.json`` counts. At other times another program
     may have got the address, or the folder may be a copy; the request names the folder. Then a port
     in the settings comes before the address of the last ``shoal up``, which does not use it.
-    Raises NoCluster, InvalidSettings.
+    Raises NoCluster, and InvalidSettings if the settings cannot be read and there was no last
+    ``shoal up``.
     """
     running = running_state(folder)
     if running is None and is_running(folder):
@@ -163,7 +164,6 @@ def local_api(folder: Path) -> Api:
         )
     state = running or own_state(folder)
     token = _read_token(folder)
-    url = None if running is not None else _configured_url(folder)
     if token is None:
         what = (
             f"the data folder {folder} has no token"
@@ -174,6 +174,7 @@ def local_api(folder: Path) -> Api:
             f"{what}, so no cluster was started there; start one with `shoal up`, name another "
             "folder with --data, or sign in to one with `shoal login URL`"
         )
+    url = None if running is not None else _configured_url(folder, is_needed=state is None)
     if url is not None:
         return Api(url, token, folder, ca=ca_of(os.environ), expected=folder, is_configured=True)
     if state is None:
@@ -184,25 +185,30 @@ def local_api(folder: Path) -> Api:
     )
 
 
-def _configured_url(folder: Path) -> str | None:
+def _configured_url(folder: Path, *, is_needed: bool) -> str | None:
     """Return the address of an API that is started alone; None: no port is configured.
 
+    Settings that cannot be read count as none, unless ``is_needed``: no other address is known.
     Raises InvalidSettings.
     """
     names = {"SHOAL_CONFIG", "SHOAL_API_PORT"}
     if not (names & os.environ.keys() or (folder / "shoal.toml").exists()):
         return None  # and the imports below, which take longer than a request, are not needed
-    from shoal.api.settings import ApiSettings
-    from shoal.runtime.settings import load_settings
+    from shoal.api.settings import ApiAddress, host_of_url
+    from shoal.runtime.settings import InvalidSettings, load_settings
 
-    api = load_settings(ApiSettings, "api", folder)
+    try:
+        api = load_settings(ApiAddress, "api", folder)
+    except InvalidSettings:
+        if is_needed:
+            raise
+        return None
     if "port" not in api.model_fields_set or not api.port:
         return None
     host = _LOOPBACK_OF.get(api.host, api.host)
     if api.has_tls and api.allowed_hosts:
         host = api.allowed_hosts[0]  # a name that the certificate should have
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if api.has_tls else 'http'}://{shown}:{api.port}"
+    return f"{'https' if api.has_tls else 'http'}://{host_of_url(host)}:{api.port}"
 
 
 def _remote(url: str, environment: Mapping[str, str]) -> Api:

@@ -41,6 +41,15 @@ async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: 
             return
 
 
+def is_cancelled() -> bool:
+    """Whether the current task is being cancelled.
+
+    False for a ``CancelledError`` of something that it awaits, such as another task.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def stop(task: asyncio.Task[Any] | None) -> None:
     """Cancel ``task`` and return when it has ended."""
     if task:

@@ -48,12 +48,21 @@ def member(parent: str, member_id: str) -> str:
 
 @lru_cache(maxsize=1000)  # the same few names stand in the paths of a million entries
 def encode_name(name: str) -> str:
-    """Return ``name`` as one path element: any text can name a group or a member."""
+    """Return ``name`` as one path element: any text can name a group or a member.
+
+    Raises ValueError for an empty name, and for one that UTF-8 cannot encode.
+    """
     if not name:
         raise ValueError("a name in ZooKeeper cannot be empty")
     if name.strip(".") == "":
         return name.replace(".", "%2E")  # "." and ".." are not allowed as elements
-    return quote(name, safe=" ")
+    try:
+        return quote(name, safe=" ")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"invalid name in ZooKeeper {name[:100]!r}: character {error.start + 1} is a lone "
+            "surrogate; use text that UTF-8 can encode"
+        ) from error
 
 
 def decode_name(element: str) -> str:

@@ -7,10 +7,13 @@ The process of every SQL task imports this module, so it imports little.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from shoal.core.errors import UnusablePlugin, shortened
 
@@ -31,8 +34,10 @@ def load(
     """Import the class behind an entry point. Raises UnusablePlugin.
 
     ``base``: the class that it has to derive from. ``models``: the classes that its attributes of
-    these names have to derive from. ``subject``: what it is, such as "task type 'RUBY'". A failed
-    import is tried again at the next call.
+    these names have to derive from. ``subject``: what it is, such as "task type 'RUBY'". The
+    attributes that ``base`` declares as class variables have to be there, with values of their
+    types. A failed import is tried again at the next call. A module that was imported stays as it
+    is in this process, so a class that was incomplete is repaired only for later processes.
     """
     try:
         found = point.load()
@@ -48,7 +53,28 @@ def load(
         given = getattr(found, name, None)
         if not (isinstance(given, type) and issubclass(given, model)):
             raise _unusable(point, subject, f"its {name} is not a {model.__name__}")
+    for name, adapter in _class_variables(base).items():
+        if name in models:
+            continue
+        if not hasattr(found, name):
+            raise _unusable(point, subject, f"it does not define {name}")
+        try:
+            adapter.validate_python(getattr(found, name))
+        except ValidationError as error:
+            problem = shortened(error.errors()[0]["msg"], _LONGEST_PROBLEM)
+            raise _unusable(point, subject, f"its {name} is invalid: {problem}") from error
     return found
+
+
+@cache
+def _class_variables(base: type) -> dict[str, TypeAdapter[Any]]:
+    """Return what checks the values of the class variables that a base class declares, by name."""
+    hints = get_type_hints(base, include_extras=True)
+    return {
+        name: TypeAdapter(get_args(hint)[0])
+        for name, hint in hints.items()
+        if get_origin(hint) is ClassVar and not name.startswith("_")
+    }
 
 
 def _unusable(point: EntryPoint, subject: str, problem: str) -> UnusablePlugin:

@@ -22,10 +22,11 @@ class Recorder:
         self.told: list[tuple[str, object, float]] = []
         self.fail_acquiring = 0
         self.on_acquired: Callable[[], None] = lambda: None
+        self.listener = OwnershipListener(self._acquired, self._released, self._lost)
         self.ownership = Ownership(
             session,
             OwnerNodes(layout.owner, owner_id, {"address": f"{owner_id}:1"}),
-            OwnershipListener(self._acquired, self._released, self._lost),
+            self.listener,
             **options,
         )
 

@@ -4,17 +4,28 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import NotOwner, Owners, SessionState, ZkSession, prepare
+from shoal.coordination import (
+    NotOwner,
+    OwnerNodes,
+    Owners,
+    Ownership,
+    SessionState,
+    ZkSession,
+    prepare,
+)
 from shoal.coordination.cluster import layout
 from tests.integration.coordination.conftest import appears, connect
 from tests.integration.coordination.given import Recorder, owner
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
+
+LEAVE_S = 1.5 * DEADLINE_S  # for tests whose blocks may not be left after a wait in vain
 
 
 @pytest.fixture
@@ -295,3 +306,110 @@ async def test_owner_nodes_are_watched_again_after_an_error_in_the_loop_that_wat
         await other.delete(layout.owner(7))
         await eventually(lambda: len(recorder.all("acquired")) == 2)
     assert recorder.all("lost") == [frozenset({7})]
+
+
+class Room:
+    """The paths of owner nodes; asking for one fails while ``is_closed``."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+        self.refused = 0
+
+    def path(self, partition: int) -> str:
+        if self.is_closed:
+            self.refused += 1
+            raise RuntimeError("the room is closed")
+        return f"/room/{partition}/owner"
+
+
+def room_owner(session: ZkSession, owner_id: str, room: Room) -> Recorder:
+    recorder = Recorder(session, owner_id)
+    nodes = OwnerNodes(room.path, owner_id)
+    recorder.ownership = Ownership(session, nodes, recorder.listener)
+    return recorder
+
+
+async def test_hold_that_fails_unexpectedly_gives_its_turn_and_is_tried_again(
+    session: ZkSession,
+) -> None:
+    room = Room()
+    first, second = room_owner(session, "a", room), room_owner(session, "b", Room())
+    async with (
+        asyncio.timeout(LEAVE_S),
+        first.ownership as failing,
+        second.ownership as other,
+    ):
+        failing.set_wanted({2})
+        await eventually(failing.owned)  # so the next hold begins at once
+        failing.set_wanted({1, 2})
+        room.is_closed = True
+        await eventually(lambda: room.refused)
+        other.set_wanted({1})
+        await eventually(other.owned)
+        room.is_closed = False
+        other.set_wanted(())
+        await eventually(lambda: set(failing.owned()) == {1, 2})
+        assert failing.epoch_of(1) > second.all("acquired")[0][1]
+
+
+async def test_hold_that_fails_at_its_release_deletes_its_node_later(session: ZkSession) -> None:
+    room = Room()
+    recorder = room_owner(session, "a", room)
+    async with asyncio.timeout(LEAVE_S), recorder.ownership as ownership:
+        ownership.set_wanted({1})
+        await eventually(lambda: recorder.all("acquired"))
+        room.is_closed = True
+        ownership.set_wanted(())
+        await eventually(lambda: room.refused)
+        assert await session.exists("/room/1/owner")
+        room.is_closed = False
+        await ownership.released({1})
+        assert await session.exists("/room/1/owner") is None
+    assert recorder.all("released") == [1]
+
+
+async def test_block_of_a_hold_that_always_fails_is_left(session: ZkSession) -> None:
+    room = Room()
+    recorder = room_owner(session, "a", room)
+    async with asyncio.timeout(LEAVE_S):
+        async with recorder.ownership as ownership:
+            ownership.set_wanted({1})
+            await eventually(lambda: recorder.all("acquired"))
+            room.is_closed = True
+    assert room.refused > 0
+
+
+async def test_callback_that_awaits_a_cancelled_task_is_tried_again(session: ZkSession) -> None:
+    ended = asyncio.create_task(asyncio.Event().wait())
+    ended.cancel()
+    acquired: list[int] = []
+
+    async def on_acquired(_: int, epoch: int) -> None:
+        acquired.append(epoch)
+        if len(acquired) == 1:
+            await ended
+
+    recorder = Recorder(session, "a")
+    listener = replace(recorder.listener, on_acquired=on_acquired)
+    nodes = OwnerNodes(Room().path, "a")
+    async with asyncio.timeout(LEAVE_S), Ownership(session, nodes, listener) as ownership:
+        ownership.set_wanted({1})
+        await eventually(lambda: len(acquired) == 2)
+        assert ownership.owned() == {1: acquired[1]}
+
+
+async def test_partition_whose_path_fails_changes_nothing(session: ZkSession) -> None:
+    def path(partition: int) -> str:
+        if partition == 2:
+            raise ValueError("no such room")
+        return f"/room/{partition}/owner"
+
+    recorder = Recorder(session, "a")
+    recorder.ownership = Ownership(session, OwnerNodes(path, "a"), recorder.listener)
+    async with asyncio.timeout(LEAVE_S), recorder.ownership as ownership:
+        ownership.set_wanted({1})
+        await eventually(ownership.owned)
+        with pytest.raises(ValueError, match="no such room"):
+            ownership.set_wanted({2, 3})
+        assert set(ownership.owned()) == {1}
+    assert recorder.all("released") == [1]

@@ -14,14 +14,19 @@ from shoal.coordination import (
     ElectionListener,
     FairShare,
     GroupSettings,
+    Membership,
     OwnerNodes,
     OwnershipListener,
     Partition,
+    SessionState,
+    TaskQueue,
     ZkSession,
     leader_of,
+    prepare,
     znodes,
 )
-from tests.integration.coordination.conftest import connect, create_request
+from tests.integration.coordination.conftest import claim_request, connect, create_request
+from tests.integration.coordination.given import entry
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
@@ -286,3 +291,76 @@ async def test_a_hundred_jobs_of_ten_processes_in_one_session_run_once(session: 
         await eventually(lambda: all(len(part.running) == 10 for part in parts))
     assert set(most.values()) == {1}
     assert not any(running.values())
+
+
+async def test_second_member_of_a_session_with_the_same_id_waits_for_the_first(
+    session: ZkSession,
+) -> None:
+    first, second = (Membership(session, "/members", "m", {"n": n}) for n in (1, 2))
+    async with asyncio.timeout(DEADLINE_S), first:
+        registered = await session.get("/members/m")
+        entering = asyncio.create_task(second.__aenter__())
+        await round_trips(session)
+        await second.update({"n": 3})
+        assert await session.get("/members/m") == registered
+        entering.cancel()
+        await asyncio.gather(entering, return_exceptions=True)
+        assert await session.get("/members/m") == registered
+        entering = asyncio.create_task(second.__aenter__())
+        await round_trips(session)
+        assert not entering.done()
+    async with asyncio.timeout(DEADLINE_S):
+        await entering
+        assert second.epoch > first.epoch
+        assert (await session.get("/members/m")).stat.czxid == second.epoch
+        await second.__aexit__()
+    assert await session.exists("/members/m") is None
+
+
+async def test_member_replaces_a_node_that_another_of_its_session_left_behind(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    first, second = (Membership(proxied, "/members", "m", {"n": n}) for n in (1, 2))
+    async with asyncio.timeout(DEADLINE_S):
+        async with first:
+            zk_proxy.cut()
+            await eventually(lambda: proxied.state is SessionState.SUSPENDED)
+        zk_proxy.heal()
+        async with second:
+            assert proxied.generation == 1
+            assert second.epoch > first.epoch
+            assert (await session.get("/members/m")).stat.czxid == second.epoch
+
+
+async def test_member_that_waits_for_its_id_does_not_write_into_the_node_of_the_other(
+    session: ZkSession, zk_chroot: str
+) -> None:
+    async with connect(zk_chroot) as other, Membership(session, "/members", "m", {"n": 1}):
+        registered = await session.get("/members/m")
+        waiting = Membership(other, "/members", "m", {"n": 2})
+        entering = asyncio.create_task(waiting.__aenter__())
+        await round_trips(other)
+        await waiting.update({"n": 3})
+        assert await session.get("/members/m") == registered
+        entering.cancel()
+        await asyncio.gather(entering, return_exceptions=True)
+
+
+async def test_claim_whose_answer_was_lost_belongs_to_one_queue_of_the_session(
+    session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
+) -> None:
+    await prepare(session, 4)
+    masters = TaskQueue(session)
+    await masters.put([entry(number) for number in range(5)])
+    queues = [TaskQueue(proxied) for _ in range(3)]
+    first = [await queue.claim("default", 1, "w") for queue in queues]
+    zk_proxy.swallow_from = claim_request()
+    claiming = [asyncio.create_task(queue.claim("default", 1, "w")) for queue in queues]
+    await eventually(lambda: zk_proxy.swallow_replies)
+    async with asyncio.timeout(DEADLINE_S):
+        while len(await masters.claims()) < 4:
+            assert zk_proxy.swallow_replies
+        zk_proxy.drop()
+        zk_proxy.heal()
+        claims = [claim for found in [*first, *await asyncio.gather(*claiming)] for claim in found]
+    assert sorted(claim.task_instance_id for claim in claims) == [0, 1, 2, 3, 4]

@@ -104,6 +104,21 @@ def test_a_role_that_was_started_alone_is_at_the_usual_address(home: Path) -> No
             None,
             "https://shoal.example:9443",
         ),
+        (
+            'port = 9443\ntls_certificate = "a.pem"\ntls_key = "k.pem"\n'
+            'allowed_hosts = ["[fd00::1]"]',
+            None,
+            "https://[fd00::1]:9443",
+        ),
+        (
+            'port = 9443\ntls_certificate = "a.pem"\nallowed_hosts = ["fd00::1"]',
+            None,
+            "https://[fd00::1]:9443",
+        ),
+        # Mistakes that do not concern the address; the API itself reports them.
+        ("port = 9100\n[api.ldap]", None, "http://127.0.0.1:9100"),
+        ('port = 9100\noidc = "x"\nheartbeat_s = -1', None, "http://127.0.0.1:9100"),
+        ("prot = 9100", "9200", "http://127.0.0.1:9200"),
         ("heartbeat_s = 5.0", None, "http://127.0.0.1:8765"),
         ("port = 0", None, "http://127.0.0.1:8765"),
     ],
@@ -133,8 +148,36 @@ def test_a_configured_port_comes_before_the_address_of_a_cluster_that_was_stoppe
     assert find_api().url == "http://127.0.0.1:9100"
 
 
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [
+        ("[api]\nport = 99999\n", None),
+        ("[api]\nport = 9100\n", "tcp://10.0.0.1:8765"),  # Kubernetes sets it for a service
+        ("", "tcp://10.0.0.1:8765"),
+        ("[api]\nport = 9100\nhost = 1\n", None),
+        ("api = 3\n", None),
+        ("[api\n", None),
+    ],
+)
+def test_settings_that_name_no_address_are_an_error_only_if_no_address_is_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch, text: str, port: str | None
+) -> None:
+    folder = make(home / ".shoal")
+    (folder / "shoal.toml").write_text(text)
+    if port is not None:
+        monkeypatch.setenv("SHOAL_API_PORT", port)
+    assert find_api().url == "http://127.0.0.1:9001"
+    (folder / "cluster.json").unlink()
+    with pytest.raises(InvalidSettings, match=r"/shoal\.toml"):
+        find_api()
+    (folder / "token").unlink()
+    with pytest.raises(NoCluster, match="has no token"):
+        find_api()
+
+
 def test_port_that_is_not_one_is_an_error_that_names_the_file(home: Path) -> None:
     folder = make(home / ".shoal")
+    (folder / "cluster.json").unlink()
     (folder / "shoal.toml").write_text("[api]\nport = 99999\n")
     with pytest.raises(InvalidSettings, match=r"\[api\] \(from .*/shoal\.toml.*\n  port: "):
         find_api()

@@ -92,3 +92,8 @@ def test_any_name_can_be_a_path_element(name: str) -> None:
 def test_empty_name_is_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
         znodes.encode_name("")
+
+
+def test_name_that_utf8_cannot_encode_is_refused() -> None:
+    with pytest.raises(ValueError, match="character 2 is a lone surrogate"):
+        znodes.encode_name("a\ud800")

@@ -1,6 +1,7 @@
 """A package whose plug-in cannot be imported or used is one finding; the process continues."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +24,8 @@ from shoal.runtime.plugins import (
     load_task_type,
     task_type_names,
 )
+from shoal.runtime.secret_stores.store import SecretStore
+from shoal.runtime.secret_stores.stores import load_store_kind
 from shoal.runtime.source_kinds import load_source_kind, source_kinds
 from tests.support.packages import installed
 
@@ -31,6 +34,7 @@ GROUPS: dict[str, tuple[Callable[[str], type], type, str]] = {
     "shoal.task_types": (load_task_type, TaskKind, "Params"),
     "shoal.alert_channels": (load_channel, Channel, "Options"),
     "shoal.data_source_kinds": (load_source_kind, SourceKind, "Options"),
+    "shoal.secret_stores": (load_store_kind, SecretStore, "Settings"),
 }
 #: A module that fails, and a part of the message.
 BROKEN = {
@@ -45,7 +49,8 @@ BROKEN = {
     "Broken = 1": "it is not a ",
     "from {module} import {base} as Broken": "{model}|does not define",
     "from {module} import {base}\nclass Broken({base}):\n    {model} = dict\n"
-    "    async def run(self, *_): ...\n    async def send(self, *_): ...": "its {model} is not a ",
+    "    async def run(self, *_): ...\n    async def send(self, *_): ...\n"
+    "    def read(self, *_): ...": "its {model} is not a ",
 }
 
 
@@ -69,6 +74,36 @@ def test_error_names_the_plug_in_its_package_and_the_problem(
     assert "'BROKEN' cannot be loaded from broken_one:Broken: " in message
     assert message.endswith("; repair or remove the package plug-in 1.0")
     assert len(message) < 1_000
+
+
+#: The body of a kind of data source that is incomplete or has a value of a wrong type, and the
+#: problem.
+INCOMPLETE = {
+    "probe = 'm:f'": "it does not define title",
+    "title = 'T'": "it does not define probe",
+    "title, probe = 5, 'm:f'": "its title is invalid: Input should be a valid string",
+    "title, probe, port = 'T', 'm:f', 'often'": "its port is invalid: Input should be a valid int",
+    "title, probe, host = 'T', 'm:f', 'maybe'": "its host is invalid: Input should be 'required'",
+    "title, probe, instead = 'T', 'm:f', 7": "its instead is invalid: ",
+    "probe = 'm:f'\n    title = property(lambda self: 1 / 0)": "its title is invalid: ",
+}
+
+
+@pytest.mark.parametrize("body", INCOMPLETE)
+def test_class_whose_attributes_are_missing_or_wrong_is_the_same_error(
+    tmp_path: Path, body: str
+) -> None:
+    text = (
+        "from shoal.core.data_sources.kind import SourceKind, SourceOptions\n"
+        f"class Broken(SourceKind):\n    Options = SourceOptions\n    {body}\n"
+    )
+    with (
+        installed(
+            tmp_path, "shoal.data_source_kinds", {"broken": "broken_one:Broken"}, broken_one=text
+        ),
+        pytest.raises(UnusablePlugin, match=INCOMPLETE[body]),
+    ):
+        load_source_kind("broken")
 
 
 @pytest.mark.parametrize("value", ["nowhere:Broken", "not an entry point", ":", "a.b:c.d", ""])
@@ -112,9 +147,10 @@ def test_definition_that_uses_it_has_one_finding(tmp_path: Path) -> None:
         check_definition({"name": "w", "project": "p", "tasks": [good]})
 
 
-def test_doctor_names_each_broken_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_doctor_names_each_broken_one(tmp_path: Path, group: str) -> None:
     points = {"BROKEN": "nowhere:Broken", "WORSE": "worse:Worse"}
-    with installed(tmp_path, "shoal.task_types", points, worse="exit()"):
+    with installed(tmp_path, group, points, worse="exit()"):
         found: list[DoctorFinding] = list(_plugins())
     assert {one.verdict for one in found} == {CheckVerdict.FAILED}
     assert ["'BROKEN'" in found[0].found, "'WORSE'" in found[1].found] == [True, True]
@@ -125,13 +161,23 @@ def test_lists_leave_out_what_cannot_be_shown(tmp_path: Path) -> None:
         model_config = {"arbitrary_types_allowed": True}
         lock: asyncio.Lock
 
+    class OfWrongType(BaseModel):
+        title: str
+
+    failures: dict[str, Callable[[], Any]] = {
+        "unwritable": Unwritable.model_json_schema,
+        "wrong type": lambda: OfWrongType.model_validate({"title": 5}),
+        "no attribute": lambda: cast("Any", OfWrongType).nothing,
+        "exits": lambda: sys.exit("needs a licence"),
+    }
+
     def show(name: str) -> Any:
-        if name == "unwritable":
-            return Unwritable.model_json_schema()
+        if name in failures:
+            return failures[name]()
         return load_task_type(name).__name__
 
     with installed(tmp_path, "shoal.task_types", {"BROKEN": "nowhere:Broken"}):
-        assert usable_plugins(["BROKEN", "SHELL", "unwritable", "PYTHON"], show) == [
+        assert usable_plugins(["BROKEN", "SHELL", *failures, "PYTHON"], show) == [
             "Shell",
             "Python",
         ]

@@ -140,3 +140,11 @@ def test_names_of_the_api_are_a_list_or_a_text(
     assert (found.allowed_hosts, found.tls_key) == (("a.example", "b.example"), None)
     monkeypatch.setenv("SHOAL_API_TRUSTED_PROXIES", "10.0.0.1 10.0.0.2")
     assert load_settings(ApiSettings, "api", tmp_path).trusted_proxies == ("10.0.0.1", "10.0.0.2")
+
+
+def test_ipv6_addresses_are_names_of_the_api_with_and_without_brackets() -> None:
+    from shoal.api.settings import ApiSettings
+    from shoal.api.web.hosts import names_of
+
+    found = names_of(ApiSettings(host="fd00::2", allowed_hosts=("[fd00::1]", "FD00::3", "a.")))
+    assert found == {"127.0.0.1", "localhost", "[::1]", "[fd00::2]", "[fd00::1]", "[fd00::3]", "a"}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from shoal.api.settings import ApiSettings
+from shoal.api.settings import ApiSettings, host_of_url
 from shoal.api.web.errors import OtherFolder, UnknownHost
 from shoal.runtime.folder_identity import FolderIdentity
 
@@ -25,9 +25,8 @@ _ANY = ("0.0.0.0", "::")  # noqa: S104 - to tell that they are not names
 
 def names_of(settings: ApiSettings) -> frozenset[str]:
     """Return the names, without ports and in lower case."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    own = () if settings.host in _ANY else (host,)
-    names = (*_LOOPBACK, *own, *settings.allowed_hosts)
+    own = () if settings.host in _ANY else (settings.host,)
+    names = (*_LOOPBACK, *map(host_of_url, (*own, *settings.allowed_hosts)))
     return frozenset(name.lower().removesuffix(".") for name in names)
 
 

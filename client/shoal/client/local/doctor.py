@@ -18,6 +18,7 @@ from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import HOST, find_jars, four_letter_word
 from shoal.core.errors import ShoalError, UnusablePlugin
 from shoal.runtime import plugins, source_kinds
+from shoal.runtime.secret_stores import stores
 from shoal.runtime.settings import ClusterSettings, load_settings
 
 _MIN_FREE_MB = 1024
@@ -122,6 +123,7 @@ def _plugins() -> Iterator[DoctorFinding]:
         (plugins.task_type_names(), plugins.load_task_type),
         (plugins.channel_kinds(), plugins.load_channel),
         (source_kinds.source_kinds(), source_kinds.load_source_kind),
+        (sorted(stores.installed()), stores.load_store_kind),
     ]
     count, is_sound = 0, True
     for names, load in loaded:

@@ -17,6 +17,7 @@ from shoal.coordination.session.defaults import REREAD_S
 from shoal.coordination.session.documents import read_object
 from shoal.coordination.session.nodes import Node, WatchEvent
 from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.turns import NodeTurn
 
 log = structlog.get_logger()
 
@@ -29,7 +30,8 @@ class Membership:
 
     After a lost session the member registers again with the next one. A node that an older
     session of this very object left behind is replaced at once; one of another process with the
-    same id (or of this process before a restart) is waited for, for it may still be alive.
+    same id (or of this process before a restart) is waited for, for it may still be alive. So is
+    another object of the same session with the same id: it stays registered until its block ends.
     Entering returns when the member is registered. A member whose wall clock is off by seconds
     adds by how much (MemberInfo.clock_ahead_s).
     """
@@ -53,12 +55,15 @@ class Membership:
         self.epoch = 0  # creation zxid of the node; grows with every registration
         self._registered = asyncio.Event()
         self._recheck = asyncio.Event()
+        self._registered_in = 0  # generation of the session
+        self._turn: NodeTurn | None = None  # inside the block
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None]
 
     async def __aenter__(self) -> Self:
         self._unsubscribe = self._session.on_state(lambda _: self._recheck.set())
-        self._task = background.start(self._run(), f"member {self.member_id}")
+        self._turn = self._session.turns.queue(self._path)
+        self._task = background.start(self._run(self._turn), f"member {self.member_id}")
         registered = asyncio.create_task(self._registered.wait())
         try:
             await asyncio.wait([registered, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -74,19 +79,31 @@ class Membership:
     async def __aexit__(self, *_: object) -> None:
         self._unsubscribe()
         await background.stop(self._task)
+        if (turn := self._turn) is None:
+            return
         try:
-            node = await self._session.get(self._path)
-            if node.stat.session_id == self._session.session_id:
-                await self._session.delete(self._path, missing_ok=True)
+            if turn.is_current:
+                await self._deregister()
         except NoNode:
             return
         except CoordinationError as failure:
-            # It goes with the session anyway.
+            # The next actor of this session deletes it, or it goes with the session.
             log.debug("member not deregistered", member=self.member_id, error=str(failure))
+        finally:
+            turn.end()
+
+    async def _deregister(self) -> None:
+        node = await self._session.get(self._path)
+        if node.stat.session_id == self._session.session_id:
+            await self._session.delete(self._path, missing_ok=True)
 
     async def update(self, data: Mapping[str, Any]) -> None:
         """Replace the data. Without a connection it is written after the next one is made."""
         self._data = dict(data)
+        is_current = self._turn is not None and self._turn.is_current
+        if not is_current or self._registered_in != self._session.generation:
+            self._recheck.set()  # the node may be another actor's; ours gets the new data
+            return
         try:
             await self._write()
         except CoordinationError:
@@ -103,7 +120,8 @@ class Membership:
         clock = {} if ahead_s is None else {CLOCK_AHEAD_S: ahead_s}
         return json.dumps({**self._data, **clock, INCARNATION: self._incarnation}).encode()
 
-    async def _run(self) -> None:
+    async def _run(self, turn: NodeTurn) -> None:
+        await turn.has_come.wait()
         while True:
             self._recheck.clear()
             await self._session.connected()
@@ -129,7 +147,13 @@ class Membership:
             created = await self._session.create(self._path, data, ephemeral=True, makepath=True)
             self._note(created.czxid)
             return
+        is_ours = _decode(node.data).get(INCARNATION) == self._incarnation
         if node.stat.session_id == self._session.session_id:
+            if not is_ours and node.stat.czxid != self.epoch:
+                # An actor of this session that had its turn before us could not delete it.
+                await self._session.delete(self._path, version=node.stat.version, missing_ok=True)
+                self._recheck.set()
+                return
             # Perhaps the answer to its create was lost, or update() found no connection.
             if node.data != data or self._clock.is_due:
                 await self._write()
@@ -137,7 +161,7 @@ class Membership:
         elif not node.stat.session_id:
             await quarantine.isolate(self._session, self._path, node, "no member: it lasts")
             self._recheck.set()
-        elif _decode(node.data).get(INCARNATION) == self._incarnation:
+        elif is_ours:
             await self._session.delete(self._path, version=node.stat.version, missing_ok=True)
             self._recheck.set()
         else:
@@ -154,6 +178,7 @@ class Membership:
         if epoch != self.epoch:
             self.epoch = epoch
             log.info("member registered", member=self.member_id, epoch=epoch)
+        self._registered_in = self._session.generation
         self._registered.set()
 
 

@@ -7,7 +7,8 @@ therefore read whether it is that very claim: its session and its creation zxid 
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import structlog
 
@@ -33,10 +34,20 @@ RACES = 6  # that one claim loses before it gives up for now
 
 
 class SessionClaims:
-    """The claims of one session, in all groups."""
+    """The claims that one queue has made in its session, in all groups.
+
+    A claim's znode names its session and worker. Several queues of a process may share both, so
+    each one knows the others (``_peers``) and does not take their claims for its own.
+    """
+
+    _of_session: ClassVar[WeakKeyDictionary[ZkSession, WeakSet["SessionClaims"]]] = (
+        WeakKeyDictionary()
+    )
 
     def __init__(self, session: ZkSession) -> None:
         self._session = session
+        self._peers = self._of_session.setdefault(session, WeakSet())
+        self._peers.add(self)
         self.held: dict[int, TaskClaim] = {}  # by task instance
         self.lost_races = 0  # transactions that claimed nothing: another claimer was quicker
 
@@ -206,15 +217,19 @@ class SessionClaims:
         nodes = await self._session.retry(read)
         claims: list[TaskClaim] = []
         for entry, node in zip(entries, nodes, strict=True):
-            held = self.held.get(entry.task_instance_id)
             if (
                 node is not None
                 and node.stat.session_id == self._session.session_id
                 and node.data == worker_id.encode()
-                and (held is None or held.epoch != node.stat.czxid)  # else of an earlier claim
+                and not self._is_known(entry.task_instance_id, node.stat.czxid)
             ):
                 claims += self._taken(head, [entry], worker_id, [node.stat.czxid])
         return claims
+
+    def _is_known(self, task_instance_id: int, epoch: int) -> bool:
+        """Return whether it is an earlier claim of this queue, or one of another queue."""
+        known = (peer.held.get(task_instance_id) for peer in self._peers)
+        return any(claim is not None and claim.epoch == epoch for claim in known)
 
     def _taken(
         self, head: QueueHead, entries: Sequence[QueueEntry], worker_id: str, epochs: Sequence[int]

@@ -25,6 +25,7 @@ class FairShare(GroupListener):
     ``takeover_delay_s``: see ``Ownership``. The group's members go by the owner ids of ``nodes``.
 
     A member that cannot do its work for a while can ``leave`` and ``join`` within the block.
+    Raises at construction what ``nodes.path`` raises for any of the partitions.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class FairShare(GroupListener):
         every = [
             Partition(topic, index) for topic, n in sorted(topics.items()) for index in range(n)
         ]
+        for partition in every:
+            nodes.path(partition)
         self._every = every
         self._number_of = {partition: number for number, partition in enumerate(every)}
         self._desired: frozenset[Partition] = frozenset()

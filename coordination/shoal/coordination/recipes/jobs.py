@@ -37,6 +37,7 @@ class BalancedJobs:
 
     The processes of ``name`` may have different lists: a job goes to one that has it. A few
     hundred jobs are fine; for more, share partitions and map the jobs to them (``partition_of``).
+    Raises ValueError at construction if a job has an invalid name.
     """
 
     def __init__(

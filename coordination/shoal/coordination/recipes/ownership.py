@@ -30,6 +30,7 @@ from shoal.coordination.session.nodes import Create, Created, Delete, Operation,
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.turns import NodeTurn
 from shoal.core.errors import ShoalError
+from shoal.runtime.limits import memory_shortage
 
 log = structlog.get_logger()
 
@@ -62,7 +63,7 @@ class Ownership:
     The callbacks of ``listener``, all on the loop:
 
     - ``on_acquired(partition, epoch)``: we own it. If it fails, the partition is released and
-      acquired again a second later.
+      acquired again a second later. To await a task that is cancelled is a failure, too.
     - ``on_released(partition)``: no longer wanted; runs *before* the node is deleted, so it may
       finish work as the owner. It comes only after its ``on_acquired`` has returned.
     - ``on_lost(partitions)``: ownership is gone or can no longer be proven: do not write any
@@ -87,6 +88,9 @@ class Ownership:
     An owner node that is deleted from outside, or replaced, is noticed by a watch, at the latest
     after ``REREAD_TURNS * reread_s``: that partition is lost (``on_lost``) and then acquired
     again, with a higher epoch. A node without a session at an owner's path is quarantined.
+
+    An unexpected error while a partition is acquired or released is logged. Acquiring or releasing
+    is tried again a second later, and meanwhile other ownerships of the session have their turn.
     """
 
     def __init__(
@@ -110,12 +114,14 @@ class Ownership:
         self._ready = False  # the session is proven
         self._idle = asyncio.Event()  # nothing is held
         self._idle.set()
+        self._leaving = asyncio.Event()  # the block is being left
         self._unwatched: set[int] = set()  # owned, and no watch is on the node
         self._has_unwatched = asyncio.Event()
         self._turn = 0  # of the nodes that are read again
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
+        self._leaving.clear()
         loops = {"ownership": self._run, "owner nodes": self._watch_nodes}
         self._tasks = [
             background.keep_running(loop, f"{name} of {self.owner_id}")
@@ -125,6 +131,7 @@ class Ownership:
 
     async def __aexit__(self, *_: object) -> None:
         """Release everything; while the session is not proven there is nothing to release."""
+        self._leaving.set()
         self.set_wanted(())
         await self._idle.wait()
         for task in self._tasks:
@@ -145,17 +152,26 @@ class Ownership:
             for end in ends:
                 end.cancel()
         for partition in self._leftover:
-            turn = self._session.turns.queue(self._owner_path(partition))
             try:
-                # If another actor of the session has the turn, the node is its own now.
-                if turn.is_current and turn.may_stand:
-                    turn.may_stand = not await self._delete(partition)
-            finally:
-                turn.end()
+                turn = self._session.turns.queue(self._owner_path(partition))
+                try:
+                    # If another actor of the session has the turn, the node is its own now.
+                    if turn.is_current and turn.may_stand:
+                        turn.may_stand = not await self._delete(partition)
+                finally:
+                    turn.end()
+            except Exception:
+                log.exception("leftover owner node not deleted", partition=partition)
 
     def set_wanted(self, partitions: Iterable[int]) -> None:
-        """Acquire and keep exactly these from now on; release the others."""
-        self._wanted = frozenset(partitions)
+        """Acquire and keep exactly these from now on; release the others.
+
+        Raises what ``path`` of the owner nodes raises for a new one of them; then nothing changes.
+        """
+        wanted = frozenset(partitions)
+        for partition in wanted - self._held.keys():
+            self._owner_path(partition)
+        self._wanted = wanted
         for partition, hold in self._held.items():
             if partition not in self._wanted:
                 hold.unwanted.set()
@@ -312,8 +328,8 @@ class Ownership:
         if not self._ready:
             return
         for partition in (self._wanted | self._leftover) - self._held.keys():
-            task = background.start(self._hold(partition), f"hold partition {partition}")
             turn = self._session.turns.queue(self._owner_path(partition))
+            task = background.start(self._hold(partition), f"hold partition {partition}")
             self._held[partition] = hold = _Hold(task, turn, partial(self._doubt, partition))
             self._idle.clear()
             if partition not in self._wanted:
@@ -326,6 +342,41 @@ class Ownership:
         """
         await asyncio.sleep(0)  # until set_wanted has noted us
         hold = self._held[partition]
+        has_failed = False
+        try:
+            pause_s = await self._keep(partition, hold)
+        except (Exception, asyncio.CancelledError) as error:
+            if background.is_cancelled():
+                raise
+            memory_shortage.report(error)
+            has_failed = True
+            log.exception(
+                "holding a partition failed; it is tried again",
+                owner=self.owner_id,
+                partition=partition,
+            )
+            if hold.turn.is_current:
+                hold.turn.may_stand = True
+                self._leftover.add(partition)
+        hold.turn.end()
+        if has_failed:
+            # Also what is not wanted: its node may stand, and is deleted at the next try.
+            await _wait_any(RETRY_S, self._leaving)
+        else:
+            await _wait_any(pause_s, hold.unwanted)
+        del self._held[partition]
+        hold.gone.set()
+        if not (has_failed and self._leaving.is_set()):
+            self._begin_holds()  # it may be wanted again
+        if not self._held:
+            self._idle.set()
+
+    async def _keep(self, partition: int, hold: "_Hold") -> float:
+        """Acquire the partition, own it until it is unwanted, and release it.
+
+        Returns how many seconds to wait before it is held again. An error comes only before
+        ``on_acquired`` or after ``on_released``.
+        """
         if (until_s := self._resting.pop(partition, None)) is not None:
             if hold.turn.is_current:
                 hold.turn.may_stand = not await self._delete(partition)
@@ -339,27 +390,19 @@ class Ownership:
                 hold.turn.may_stand = not await self._delete(partition)
         # Without a turn there is nothing to delete: the actor that has it takes care of the node.
         self._leftover.discard(partition)
-        if epoch is not None:
-            self._epochs[partition] = hold.turn.last_epoch = epoch
-            self._doubt(partition)  # it has no watch yet
-            log.debug("partition acquired", partition=partition, epoch=epoch)
-            acquired = await self._guarded(
-                "on_acquired", self._listener.on_acquired(partition, epoch)
-            )
-            if acquired:
-                await hold.unwanted.wait()
-                await self._guarded("on_released", self._listener.on_released(partition))
-            del self._epochs[partition]
-            hold.turn.may_stand = not await self._delete(partition)
-            hold.turn.end()
-            log.debug("partition released", partition=partition, epoch=epoch)
-            await _wait_any(0 if acquired else RETRY_S, hold.unwanted)
-        del self._held[partition]
-        hold.turn.end()
-        hold.gone.set()
-        self._begin_holds()  # it may be wanted again
-        if not self._held:
-            self._idle.set()
+        if epoch is None:
+            return 0.0
+        self._epochs[partition] = hold.turn.last_epoch = epoch
+        self._doubt(partition)  # it has no watch yet
+        log.debug("partition acquired", partition=partition, epoch=epoch)
+        acquired = await self._guarded("on_acquired", self._listener.on_acquired(partition, epoch))
+        if acquired:
+            await hold.unwanted.wait()
+            await self._guarded("on_released", self._listener.on_released(partition))
+        del self._epochs[partition]
+        hold.turn.may_stand = not await self._delete(partition)
+        log.debug("partition released", partition=partition, epoch=epoch)
+        return 0.0 if acquired else RETRY_S
 
     async def _guarded(self, name: str, call: Awaitable[None]) -> bool:
         """Await a callback; its failure is its own, not ours."""
@@ -371,7 +414,10 @@ class Ownership:
                 "ownership callback failed", callback=name, owner=self.owner_id, error=str(error)
             )
             return False
-        except Exception:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and background.is_cancelled():
+                raise
+            # A callback that awaits a cancelled task fails with that task's cancellation.
             log.exception("ownership callback failed", callback=name, owner=self.owner_id)
             return False
         return True

@@ -4,7 +4,7 @@
 for each item; a SUB_WORKFLOW has one item, null. ``child_states.py`` has the states and what
 changes them. ``outputs`` and ``reason`` are of the child's last report. ``asks`` counts the
 requests that it was sent; ``asked`` is the latest one while it has not answered. ``again`` is there
-(true) while the child is to be continued.
+(true) while the child is to be continued, ``quarantined`` while its master cannot work with it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,6 +42,7 @@ class Child(TypedDict, total=False):
     asks: int
     asked: str  # a CommandType
     again: bool
+    quarantined: bool
 
 
 class ChildRuns:
@@ -98,6 +99,7 @@ class ChildRuns:
     def take(self, index: int, report: ChildChanged) -> bool:
         """Note what a child reports; False: it still has to answer a later request."""
         child = self._children[str(index)]
+        child.pop("quarantined", None)  # else it could not report
         if report.instance_id is not None:
             child["instance"] = report.instance_id
         if report.ask is not None and report.ask < child.get("asks", 0):
@@ -110,6 +112,14 @@ class ChildRuns:
             _apply(child, ChildEvent.MISS)
         return True
 
+    def quarantine(self, index: int, *, is_quarantined: bool) -> None:
+        """Note that a child was quarantined, or is tried again."""
+        child = self._children[str(index)]
+        if is_quarantined:
+            child["quarantined"] = True
+        else:
+            child.pop("quarantined", None)
+
     def state(self, index: int) -> ChildState | None:
         """Return how the child of an item stands, None if it was not started."""
         child = self.of(index)
@@ -118,6 +128,10 @@ class ChildRuns:
     def moving(self) -> list[int]:
         """The items whose instances work, or are about to, or have not answered."""
         return [i for i, child in self._all() if child["state"] in MOVING]
+
+    def with_place(self) -> list[int]:
+        """As ``moving``, without those that are quarantined: these hold no place of the window."""
+        return [i for i in self.moving() if "quarantined" not in self._children[str(i)]]
 
     def working(self) -> list[int]:
         """As ``moving``, without those that wait for other runs of their workflow."""

@@ -110,7 +110,8 @@ def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     raw = draft.spec(attempt.task).params
     is_map = draft.kind(attempt.task) is LogicKind.MAP
     params = (MapParams if is_map else SubWorkflowParams).model_validate(raw)
-    room = (params.parallel if isinstance(params, MapParams) else 1) - len(children.moving())
+    room = params.parallel if isinstance(params, MapParams) else 1
+    room -= len(children.with_place())
     for index, request in islice(children.to_continue(), max(room, 0)):
         endings.ask_child(draft, attempt, children, index, request)
         room -= 1
@@ -183,7 +184,11 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
     if children.of(event.index) is None:
         return
     before = children.state(event.index)
-    is_new = children.take(event.index, event)
+    if event.is_quarantined is None:
+        is_new = children.take(event.index, event)
+    else:
+        children.quarantine(event.index, is_quarantined=event.is_quarantined)
+        is_new = event.is_quarantined  # only that makes room
     if attempt.state is _T.PAUSED and before is _C.QUEUED and is_new:
         _ask_all(draft, attempt, children, _RUNNING, CommandType.PAUSE)  # it may start only now
     attempt = draft.note(attempt.task, detail=children.detail)

@@ -121,7 +121,8 @@ class ChildChanged:
 
     ``state`` is None in the last case. ``outputs`` are those of the child. ``ask`` is the number
     of the latest request that it had had by then, None: of the latest one that there is.
-    ``refused``: that request was.
+    ``refused``: that request was. ``is_quarantined``: it only has to be known that the child was
+    quarantined (True), or is tried again (False), and nothing else of this counts.
     """
 
     task_instance_id: int
@@ -133,6 +134,7 @@ class ChildChanged:
     outputs: Mapping[str, str] = field(default_factory=dict)
     ask: int | None = None
     refused: bool = False
+    is_quarantined: bool | None = None
 
 
 class DependencyVerdict(StrEnum):

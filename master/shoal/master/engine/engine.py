@@ -35,6 +35,7 @@ from shoal.core.runs.events import (
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
+from shoal.master.engine import messages
 from shoal.master.engine.actions import ActionQueue, Perform
 from shoal.master.engine.batch import Inbox, PendingEvent, PublishedFile, RunChange
 from shoal.master.engine.eager_dispatch import EagerRequest, taken_by
@@ -288,8 +289,8 @@ class Engine(HeldRuns):
             item.fail(PartitionNotOwned(item.partition))
         elif not self.quarantine.holds(ItemKind.INSTANCE, item.instance_id):
             return True
-        elif isinstance(item.event, RecoverRequested):
-            # A request to try again: the run goes on as after a takeover.
+        elif isinstance(item.event, RecoverRequested) and item.event.parent is None:
+            # Of a person: a request to try again: the run goes on as after a takeover.
             item.event = Begun(item.event.at)
             self._evict_spoilt()
             self.quarantine.try_again(ItemKind.INSTANCE, item.instance_id)
@@ -311,10 +312,14 @@ class Engine(HeldRuns):
         if not begun:
             return
         ids = {item.instance_id for item in begun}
-        async with self._database.unit_of_work() as uow:
+        # Else parents might hear of the quarantine after they have heard that it is over.
+        async with self.quarantine.storing, self._database.unit_of_work() as uow:
             await uow.fence({item.partition: self.epochs[item.partition] for item in begun})
             await uow.quarantine.remove([(ItemKind.INSTANCE, str(one)) for one in ids])
+            told = await messages.tell_of_quarantine(uow, self._clock(), ids, is_quarantined=False)
             await uow.commit()
+        if told:
+            self._listeners.on_commands(told)
         async with self._database.unit_of_work(read_only=True) as uow:
             lost = await uow.slots.without_lease(ids)
         for item in begun:

@@ -15,12 +15,13 @@ import structlog
 from shoal.core.runs.quarantine import ItemKind, QuarantinedItem
 from shoal.core.runs.run import Decision, Run
 from shoal.core.runs.states import OPEN_WORKFLOW
+from shoal.master.engine import messages
 from shoal.master.engine.listeners import Listener, Listeners
 from shoal.master.engine.quarantine import Quarantine
 from shoal.master.errors import PartitionNotOwned
 from shoal.master.loops import LongTurn
 from shoal.runtime import failpoints
-from shoal.sql import Database
+from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import NotFound, UnreadableRow
 
 log = structlog.get_logger()
@@ -55,12 +56,19 @@ class HeldRuns(ABC):
         self._taking: dict[int, int] = {}  # partitions whose runs are being read, as ``epochs``
         self.runs: dict[int, Run] = {}  # open runs by instance id
         self.quarantine = Quarantine(
-            database, clock, self.epochs, retry_s, self._try_again, self._put_aside
+            database,
+            clock,
+            self.epochs,
+            retry_s,
+            on_retry=self._try_again,
+            on_storing=self._report_aside,
+            on_stored=self._put_aside,
         )
         self._spoilt: set[int] = set()  # runs to be evicted as soon as nothing is being decided
         self._stale: set[int] = set()  # runs whose events a failed store has lost, see heal()
         # Runs that leave quarantine, or may do so: their slots may have been given to others.
         self._on_trial: set[int] = set()
+        self._reported: set[int] = set()  # partitions that messages about quarantine are for
 
     @abstractmethod
     def adopt(self, run: Run, begun: Decision | None = None) -> None:
@@ -182,10 +190,20 @@ class HeldRuns(ABC):
             self._stale.add(int(one.item))
             self._on_trial.add(int(one.item))
 
+    async def _report_aside(self, uow: UnitOfWork, items: Collection[QuarantinedItem]) -> None:
+        """Tell the parents of these runs, or of their starts, in the transaction that stores it."""
+        starts = [int(one.item) for one in items if one.kind is ItemKind.COMMAND]
+        self._reported |= await messages.tell_of_quarantine(
+            uow, self._clock(), _instances_among(items), starts, is_quarantined=True
+        )
+
     def _put_aside(self, items: Collection[QuarantinedItem]) -> None:
         """It is stored that these are quarantined."""
-        if ids := [int(one.item) for one in items if one.kind is ItemKind.INSTANCE]:
+        if ids := _instances_among(items):
             self._listeners.on_quarantined(ids)
+        if self._reported:
+            self._listeners.on_commands(self._reported)
+            self._reported = set()
 
     def _evict(self, instance_ids: Iterable[int]) -> None:
         """After a failed store: what memory decided did not happen, so it is read again."""
@@ -239,3 +257,7 @@ class HeldRuns(ABC):
                 else:
                     self.quarantine.passed(ItemKind.INSTANCE, run.id)
             self._stale.clear()
+
+
+def _instances_among(items: Collection[QuarantinedItem]) -> list[int]:
+    return [int(one.item) for one in items if one.kind is ItemKind.INSTANCE]

@@ -8,7 +8,7 @@ each item once. The state of a child comes back as a CHILD command.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from shoal.sql.errors import NotFound, UnreadableRow
 
 DEEPEST = 20  # levels of sub-workflows; deeper ones are taken for a workflow that runs itself
 REQUESTED_BY = "sub-workflow"
+_NO_REQUEST = -1  # a child's requests have the numbers from 0, its start, onwards
 
 Change = tuple[Run, Decision]
 NewIds = Mapping[tuple[int, str, int], int]  # (instance, task, attempt number) -> task instance
@@ -203,6 +204,34 @@ def waiting(parent: Parent, instance_id: int) -> News:
     return _news(parent, instance_id, WorkflowState.QUEUED, None)
 
 
+async def tell_of_quarantine(
+    uow: UnitOfWork,
+    at: datetime,
+    instance_ids: Collection[int] = (),
+    start_ids: Collection[int] = (),
+    *,
+    is_quarantined: bool,
+) -> set[int]:
+    """Store, for their parents, that children are quarantined or tried again.
+
+    ``start_ids``: of START commands of children; ids of other commands are ignored. Return the
+    partitions that the messages are for.
+    """
+    parents = await uow.instances.parents(instance_ids)
+    parents |= await uow.commands.asking_parents(instance_ids)
+    children: list[tuple[int | None, Parent]] = [
+        *parents.items(),
+        *((None, parent) for parent in (await uow.commands.parents(start_ids)).values()),
+    ]
+    if not children:
+        return set()
+    # Masters of former versions take this for the answer to a former request, and ignore it.
+    none_asked = {"ask": _NO_REQUEST, "quarantined": is_quarantined}
+    news = [_news(parent, child, None, None, **none_asked) for child, parent in children]
+    stored = await uow.commands.send_many(await news_commands(uow, news), at)
+    return {command.partition for command in stored}
+
+
 def _news(
     parent: Parent,
     instance_id: int | None,
@@ -256,4 +285,5 @@ def child_event(command: Command, at: datetime) -> ChildChanged:
         outputs=detail.get("outputs", {}),
         ask=detail["ask"],
         refused=detail.get("refused", False),
+        is_quarantined=detail.get("quarantined"),
     )

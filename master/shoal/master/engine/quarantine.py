@@ -9,7 +9,7 @@ retry``, and ``shoal recover`` for a run). Until then nothing is done with it.
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,7 +17,7 @@ import structlog
 
 from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem, failure_of
 from shoal.master.loops import trace_of, wait_for
-from shoal.sql import Database
+from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import Fenced
 
 log = structlog.get_logger()
@@ -27,6 +27,11 @@ _REQUESTS_S = 5.0  # while something is held, requests to retry it are looked fo
 _STORE_AGAIN_S = 1.0  # pause after the list of what is quarantined could not be stored
 
 _Key = tuple[ItemKind, str]
+OnStoring = Callable[[UnitOfWork, Collection[QuarantinedItem]], Awaitable[None]]
+
+
+async def _nothing_else(_uow: UnitOfWork, _items: Collection[QuarantinedItem]) -> None:
+    """Store nothing else with the items."""
 
 
 @dataclass
@@ -46,12 +51,13 @@ class Quarantine:
         epochs: Mapping[int, int],
         first_retry_s: float,
         on_retry: Callable[[QuarantinedItem], None] = lambda _: None,
+        on_storing: OnStoring = _nothing_else,
         on_stored: Callable[[Collection[QuarantinedItem]], None] = lambda _: None,
     ) -> None:
         """``epochs``: of the partitions held, at any time.
 
-        ``on_retry`` is called with each item that is due to be tried again, ``on_stored`` with
-        the items that were committed.
+        ``on_retry`` is called with each item that is due to be tried again, ``on_storing`` with
+        the items that are about to be committed, ``on_stored`` with them afterwards.
         """
         self._database = database
         self._clock = clock
@@ -60,8 +66,9 @@ class Quarantine:
         self._items: dict[_Key, _Held] = {}
         self._to_store: set[_Key] = set()
         self._news = asyncio.Event()
-        self._on_retry, self._on_stored = on_retry, on_stored
+        self._on_retry, self._on_storing, self._on_stored = on_retry, on_storing, on_stored
         self._requests_at = 0.0  # monotonic
+        self.storing = asyncio.Lock()  # held while it is stored that something is quarantined
 
     def put(self, kind: ItemKind, item: object, partition: int, error: BaseException) -> None:
         """Quarantine a thing because of ``error``; its trace is logged the first time."""
@@ -176,16 +183,19 @@ class Quarantine:
                 self._on_retry(one.record)
 
     async def _store(self) -> None:
-        keys = set(self._to_store)
-        if not keys:
-            return
-        records = [self._items[key].record for key in keys if key in self._items]
-        ours = [one for one in records if one.partition in self._epochs]
-        async with self._database.unit_of_work() as uow:
-            epochs = {at: self._epochs[at] for one in ours if (at := one.partition) is not None}
-            await uow.fence(epochs)
-            await uow.quarantine.remove(keys - {(one.kind, one.item) for one in records})
-            await uow.quarantine.put(ours)
-            await uow.commit()
-        self._to_store -= keys
+        async with self.storing:
+            as_is = {key: self._items.get(key) for key in self._to_store}
+            if not as_is:
+                return
+            # One that is on trial may have been readmitted: if it fails again, it is put again.
+            failed = [one.record for one in as_is.values() if one and not one.on_trial]
+            ours = [one for one in failed if one.partition in self._epochs]
+            async with self._database.unit_of_work() as uow:
+                epochs = {at: self._epochs[at] for one in ours if (at := one.partition) is not None}
+                await uow.fence(epochs)
+                await uow.quarantine.remove(as_is.keys() - {(one.kind, one.item) for one in failed})
+                await uow.quarantine.put(ours)
+                await self._on_storing(uow, ours)
+                await uow.commit()
+            self._to_store -= {k for k, one in as_is.items() if self._items.get(k) is one}
         self._on_stored(ours)

@@ -118,6 +118,14 @@ def installed() -> dict[str, EntryPoint]:
     return plugin_packages.installed(ENTRY_POINT_GROUP)
 
 
+def load_store_kind(kind: str) -> type[SecretStore[Any]]:
+    """Import one installed kind. Raises UnusablePlugin if its package is broken."""
+    found: type[SecretStore[Any]] = plugin_packages.load(
+        installed()[kind], SecretStore, f"kind of store {kind!r}", {"Settings": StoreSettings}
+    )
+    return found
+
+
 def open_store(name: str, table: Mapping[str, Any]) -> SecretStore[Any]:
     """Return the store that a table of the settings describes. Raises InvalidSettings."""
     where = f"[cluster.secret_stores.{name}]"
@@ -129,9 +137,7 @@ def open_store(name: str, table: Mapping[str, Any]) -> SecretStore[Any]:
             f"{where}: kind: there is no kind {kind!r} of stores here; installed are: {known}"
         )
     try:
-        found: type[SecretStore[Any]] = plugin_packages.load(
-            kinds[str(kind)], SecretStore, f"kind of store {kind!r}", {"Settings": StoreSettings}
-        )
+        found = load_store_kind(str(kind))
     except UnusablePlugin as error:
         raise InvalidSettings(f"{where}: {error}") from error
     try:

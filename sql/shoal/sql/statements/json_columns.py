@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from sqlalchemy import Row
+
 from shoal.core.definition.selection import Selection, SelectionMode
 from shoal.core.runs.commands import Parent
 
@@ -34,6 +36,14 @@ def parent_of(stored: _Stored) -> Parent | None:
     if stored is None:
         return None
     return Parent(**{**stored, "ancestors": tuple(stored.get("ancestors", ()))})
+
+
+def id_and_parent(row: Row[Any]) -> tuple[int, Parent]:
+    """Return the id and the parent of a row. Raises ValueError if it has none."""
+    parent = parent_of(row.parent)
+    if parent is None:
+        raise ValueError("it has no parent")
+    return row.id, parent
 
 
 def check_texts(stored: Any) -> None:

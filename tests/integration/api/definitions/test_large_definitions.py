@@ -1,12 +1,13 @@
 """Comparing and exporting large definitions: beside the event loop, with a bound for each."""
 
+import asyncio
 import time
 from typing import Any
 
 import pytest
 
 from shoal.api.operations.authoring import plan
-from shoal.api.operations.authoring.comparison import MOST_LINES, Side, compare
+from shoal.api.operations.authoring.comparison import MOST_LINES, Side, compare, is_short
 from shoal.api.routes.workflows import exchange
 from shoal.runtime.side.process import SideProcesses
 from tests.integration.api.conftest import PREFIX, Api, problem_of
@@ -44,6 +45,54 @@ async def test_lines_that_take_long_to_compare_hold_nobody(
     assert found.text is None
     assert len(found.tasks_changed) == (0 if is_written else 1)
     assert short.text
+
+
+def many_lines(unlike: str) -> str:
+    """Return 1,500 pairs of lines that are costly to compare, in fewer than 16,000 characters."""
+    return "\n".join(f"#{n % 54}\n{unlike}" for n in range(1_500))
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_many_lines_are_not_compared_in_the_event_loop_however_short_they_are(
+    is_written: bool,
+) -> None:
+    few = Side({"tasks": [_SHELL]}, "version", "# few\n" if is_written else None)
+    texts = [many_lines(unlike) for unlike in ("", "#")]
+    assert max(map(len, texts)) < 12_000
+    before, after = (
+        Side({"tasks": [_SHELL]}, "version", text) if is_written else side(text) for text in texts
+    )
+    assert is_short(few, few)
+    assert not is_short(before, after)
+    assert not is_short(few, after)
+    assert not is_short(before, few)
+
+
+def test_lines_that_only_one_side_was_written_with_do_not_count() -> None:
+    """Such a text is not compared: both sides are written anew."""
+    written = Side({"tasks": [_SHELL]}, "version", many_lines("#"))
+    assert is_short(written, side("true"))
+
+
+async def test_others_write_while_the_texts_of_a_plan_are_compared(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await api.publish("large", tasks=[{**_SHELL, "params": {"script": "true"}}])
+    compared = plan.compared
+    written: list[str] = []
+
+    async def write_meanwhile(*given: Any) -> Any:
+        async with asyncio.timeout(5):
+            await api.make("meanwhile")
+        written.append("meanwhile")
+        return await compared(*given)
+
+    monkeypatch.setattr(plan, "compared", write_meanwhile)
+    tasks = [{**_SHELL, "params": {"script": "false"}}]
+    answer = await api.client.post(f"{WORKFLOW}/plan", json={"definition": {"tasks": tasks}})
+    assert written == ["meanwhile"], answer.text
+    assert answer.json()["version"] == 2
+    assert (await api.client.get(WORKFLOW)).json()["version"] == 1
 
 
 async def test_what_is_compared_elsewhere_is_compared_as_here() -> None:

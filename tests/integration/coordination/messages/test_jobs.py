@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import BalancedJobs, GroupSettings, ZkSession, znodes
 from shoal.coordination.session.nodes import Create, Delete
@@ -139,3 +141,11 @@ async def test_a_job_that_fails_is_begun_again(session: ZkSession) -> None:
     async with process(floor, session, "one", ["a", "b"]):
         await eventually(lambda: set(floor.running) == {"a", "b"})
     assert not floor.fail
+
+
+@pytest.mark.parametrize("job", ["", "a\ud800"])
+async def test_job_with_an_invalid_name_is_refused_at_construction(
+    session: ZkSession, job: str
+) -> None:
+    with pytest.raises(ValueError, match="name in ZooKeeper"):
+        BalancedJobs(session, "b", "p", ["good", job], Floor().runner("p"), settings=GROUP)

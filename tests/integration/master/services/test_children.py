@@ -1,15 +1,17 @@
 """Sub-workflows and MAP with a real engine, scanner and database; masters die between messages."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import select, text, update
 
 from shoal.core.access.grants import Grant
 from shoal.core.runs.commands import Command, CommandState, CommandType
+from shoal.core.runs.events import RecoverRequested
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import TaskInstance
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal, TaskState, WorkflowState
@@ -25,7 +27,7 @@ from tests.support.database.databases import migrated, migrated_url
 W = WorkflowState
 START, PAUSE, RESUME = CommandType.START, CommandType.PAUSE, CommandType.RESUME
 STOP, RECOVER = CommandType.STOP, CommandType.RECOVER
-
+SUCCEED = TaskSignal.SUCCEED
 
 on_both = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 
@@ -266,6 +268,175 @@ async def test_stop_ends_although_the_start_of_a_child_is_quarantined(
             "its parent was stopped while it was quarantined",
         )
         assert not master.engine.quarantine.held(ItemKind.COMMAND)
+
+
+async def publish_map(harness: Harness, items: int, parallel: int) -> int:
+    """Publish top, whose task m is a MAP of leaf; return its id."""
+    params = {"workflow": "leaf", "items": list(range(items)), "parallel": parallel}
+    await harness.publish("leaf", {"x": {}}, parameters={"item": ""})
+    return await harness.publish("top", {"m": {"type": "MAP", "params": params}})
+
+
+async def first_child(harness: Harness) -> dict[str, Any]:
+    """What task m of top knows of the child of its first item."""
+    (top,) = await harness.instances("top")
+    found: dict[str, Any] = (await harness.task(top, "m")).detail["children"]["0"]
+    return found
+
+
+async def until_quarantined(database: Database) -> None:
+    """Wait until it is stored that something is quarantined."""
+    while True:
+        async with database.unit_of_work(read_only=True) as uow:
+            if await uow.quarantine.count():
+                return
+        await asyncio.sleep(0.01)
+
+
+@on_both
+async def test_quarantined_child_holds_no_place_in_the_window_of_a_map(
+    harness: Harness, database: Database
+) -> None:
+    """Its parent hears of it with the quarantine, and again before the child is tried again."""
+    top = await publish_map(harness, items=4, parallel=2)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.poll()
+        first, second = await harness.instances("leaf")
+        engine = master.engine
+        engine.quarantine_run(engine.runs[first.id], RuntimeError("beyond us"))
+        await until_quarantined(database)
+        await master.poll()
+        assert len(await harness.instances("leaf")) == 3
+        assert (await first_child(harness))["quarantined"]
+        await harness.ask(RECOVER, first)
+        await master.poll()
+        assert "quarantined" not in await first_child(harness)
+        async with database.unit_of_work(read_only=True) as uow:
+            news = await uow.connection.rows(
+                select(command.c.detail).where(command.c.type == CommandType.CHILD)
+            )
+        told = [(d["quarantined"], d["ask"]) for (d,) in news if "quarantined" in d]
+        assert told == [(True, -1), (False, -1)]  # no request has this number
+        assert len(await harness.instances("leaf")) == 3
+        await master.work(lambda task: SUCCEED if task.workflow_instance_id == second.id else None)
+        await master.poll()
+        assert len(await harness.instances("leaf")) == 3  # the first and the third one have begun
+        await master.run()
+    assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 4}
+
+
+@on_both
+async def test_quarantined_start_of_a_child_holds_no_place_in_the_window_of_a_map(
+    harness: Harness, database: Database
+) -> None:
+    top = await publish_map(harness, items=3, parallel=1)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.scanner.scan(range(PARTITIONS))
+        await master.hear()
+        (start,) = await harness.pending(START)
+        quarantine = master.engine.quarantine
+        quarantine.put(ItemKind.COMMAND, start.id, start.partition, ValueError("bad"))
+        await until_quarantined(database)
+        await master.poll()
+        assert len(await harness.instances("leaf")) == 1
+        assert await first_child(harness) == {"state": "STARTING", "quarantined": True}
+        quarantine.try_again(ItemKind.COMMAND, start.id)
+        await master.poll()
+        assert len(await harness.instances("leaf")) == 2
+        child = await first_child(harness)
+        assert (child["state"], "quarantined" in child) == ("RUNNING", False)
+        await master.run()
+    assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 3}
+
+
+@on_both
+async def test_new_attempt_hears_that_a_child_was_quarantined_before_it_took_its_request(
+    harness: Harness, database: Database
+) -> None:
+    top = await publish_map(harness, items=2, parallel=1)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.run(lambda _task: TaskSignal.FAIL)
+        assert await harness.states() == {"top": [W.FAILED], "leaf": [W.FAILED] * 2}
+        (parent,) = await harness.instances("top")
+        await harness.ask(RECOVER, parent)
+        await master.scanner.scan(range(PARTITIONS))
+        (asked,) = await harness.pending(RECOVER)
+        first, _ = await harness.instances("leaf")
+        assert asked.instance_id == first.id
+        quarantine, item = master.engine.quarantine, (ItemKind.INSTANCE, first.id)
+        quarantine.put(*item, first.partition, RuntimeError("beyond us"))
+        await until_quarantined(database)
+        await master.poll()
+        assert (await first_child(harness))["quarantined"]
+        assert (await harness.states())["leaf"] == [W.FAILED, W.RUNNING]
+        quarantine.passed(*item)
+        master.scanner.notify(first.partition)
+        await master.scanner.poll(is_regular=True)
+        await master.run()
+    assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 2}
+
+
+async def test_stop_ends_once_a_quarantined_child_is_tried_again(
+    harness: Harness, database: Database
+) -> None:
+    """No child starts in the place of the quarantined one meanwhile."""
+    top = await publish_map(harness, items=3, parallel=1)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.poll()
+        (parent,) = await harness.instances("top")
+        (child,) = await harness.instances("leaf")
+        await harness.ask(STOP, parent)
+        await master.scanner.scan(range(PARTITIONS))
+        engine = master.engine
+        engine.quarantine_run(engine.runs[child.id], RuntimeError("beyond us"))
+        await until_quarantined(database)
+        await master.poll()
+        assert (await first_child(harness))["quarantined"]
+        assert await harness.states() == {"top": [W.STOPPING], "leaf": [W.RUNNING]}
+        await engine.submit(child.partition, child.id, RecoverRequested(utc_now()))
+        await master.poll()
+    assert await harness.states() == {"top": [W.STOPPED], "leaf": [W.STOPPED]}
+
+
+async def test_no_news_of_a_quarantine_follow_the_news_of_its_end(
+    harness: Harness, database: Database
+) -> None:
+    """Else its parent would take a child for quarantined until that reports something else."""
+    top = await publish_map(harness, items=1, parallel=1)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.poll()
+        (child,) = await harness.instances("leaf")
+        quarantine, item = master.engine.quarantine, (ItemKind.INSTANCE, child.id)
+        quarantine.put(*item, child.partition, RuntimeError("beyond us"))
+        quarantine.try_again(*item)  # before that was stored
+        other = ItemKind.INSTANCE, child.id + 1_000
+        quarantine.put(*other, child.partition, RuntimeError("stored with it"))
+        await until_quarantined(database)
+        await master.poll()
+        assert "quarantined" not in await first_child(harness)
+        quarantine.passed(*item)
+        await master.run()
+    assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED]}
+
+
+async def test_only_starts_of_children_have_parents_that_wait_for_them(
+    harness: Harness, database: Database
+) -> None:
+    async with Master(database).working() as master:
+        start = await quarantined_start(harness, master)
+        (top,) = await harness.instances("top")
+        await harness.ask(PAUSE, top)
+        await master.scanner.scan(range(PARTITIONS))
+        (asked,) = await harness.pending(PAUSE)
+        async with database.unit_of_work(read_only=True) as uow:
+            parents = await uow.commands.parents([*range(start.id + 1), asked.id])
+    assert asked.parent is not None
+    assert list(parents) == [start.id]
 
 
 async def test_damaged_start_of_a_child_holds_up_no_other_request(

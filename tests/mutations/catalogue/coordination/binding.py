@@ -126,14 +126,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "masters in two trees take partitions from each other without a pause",
-        _OWNERSHIP["_hold"].drop(
+        _OWNERSHIP["_keep"].drop(
             "await _wait_any(max(0.0, until_s - time.monotonic()), hold.unwanted)"
         ),
         f"{_STRANDED}::test_pauses_grow_while_two_take_a_partition_from_each_other",
     ),
     Promise.PROGRESS.broken_if(
         "an owner in the pause keeps its znode",
-        _OWNERSHIP["_hold"].replace(
+        _OWNERSHIP["_keep"].replace(
             "if hold.turn.is_current:\n    hold.turn.may_stand = not await self._delete(partition)",
             "pass",
         ),

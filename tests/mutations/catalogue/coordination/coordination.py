@@ -124,12 +124,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.FENCED_OWNERSHIP.broken_if(
         "a partition is given up before its work is",
         (
-            _OWNERSHIP["_hold"].replace(
+            _OWNERSHIP["_keep"].replace(
                 "del self._epochs[partition]\n"
                 "hold.turn.may_stand = not await self._delete(partition)",
                 "del self._epochs[partition]",
             ),
-            _OWNERSHIP["_hold"].replace(
+            _OWNERSHIP["_keep"].replace(
                 "await self._guarded('on_released', ...)",
                 "await self._delete(partition)\nawait self._guarded('on_released', ...)",
             ),
@@ -167,6 +167,23 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_TEST_SHARED_SESSION}::"
         "test_candidate_that_leaves_a_session_in_doubt_leaves_no_node_behind",
     ),
+    Promise.PROGRESS.broken_if(
+        "a hold that fails unexpectedly keeps its turn for ever",
+        _OWNERSHIP["_hold"].replace("(Exception, asyncio.CancelledError)", "ZeroDivisionError"),
+        f"{_TEST_OWNERSHIP}::test_hold_that_fails_unexpectedly_gives_its_turn_and_is_tried_again",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a member takes the node of another one of its session for its own",
+        _MEMBERSHIP["_run"].drop("await turn.has_come.wait()"),
+        f"{_TEST_SHARED_SESSION}::"
+        "test_second_member_of_a_session_with_the_same_id_waits_for_the_first",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "two queues of a session claim a task whose answer was lost",
+        _QUEUE["_is_known"].replace("self._peers", "[self]"),
+        f"{_TEST_SHARED_SESSION}::"
+        "test_claim_whose_answer_was_lost_belongs_to_one_queue_of_the_session",
+    ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "another owner's node confirms that we own",
         _OWNERSHIP["confirmed"].replace(
@@ -200,9 +217,9 @@ MUTATIONS: tuple[Mutation, ...] = (
         "somebody else's claim is taken for one whose answer was lost",
         _QUEUE["_recover"].replace(
             "node is not None and node.stat.session_id == self._session.session_id and "
-            "(node.data == worker_id.encode()) and (held is None or held.epoch != "
-            "node.stat.czxid)",
-            "node is not None and (held is None or held.epoch != node.stat.czxid)",
+            "(node.data == worker_id.encode()) and "
+            "(not self._is_known(entry.task_instance_id, node.stat.czxid))",
+            "node is not None and not self._is_known(entry.task_instance_id, node.stat.czxid)",
         ),
         f"{_TEST_QUEUE_RECOVERY}::test_claim_that_somebody_else_made_meanwhile_is_theirs",
     ),
@@ -310,7 +327,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "the node of another process with our name is deleted",
-        _MEMBERSHIP["_register"].always("_decode(node.data).get(INCARNATION) == self._incarnation"),
+        _MEMBERSHIP["_register"].replace(
+            "_decode(node.data).get(INCARNATION) == self._incarnation", "True"
+        ),
         f"{_TESTS}/test_membership.py::test_node_of_another_process_with_our_id_is_waited_for",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(

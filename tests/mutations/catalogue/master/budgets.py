@@ -12,6 +12,7 @@ _SIDE = Place("shoal.master.dispatch.side_thread")
 _TEMPLATES = Place("shoal.runtime.side.templates")
 _PROCESSES = Place("shoal.runtime.side.process")
 _PLAN = Place("shoal.api.operations.authoring.plan")
+_COMPARISON = Place("shoal.api.operations.authoring.comparison")
 _TURNS = Place("shoal.api.web.turns")
 _BODY = Place("shoal.api.web.body")
 _PROBLEMS = Place("shoal.api.web.problems")
@@ -114,9 +115,15 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "texts of any length are compared in the event loop of the API",
-        _PLAN["compared"].always("is_short(before) and is_short(after)"),
+        _PLAN["compared"].always("is_short(before, after)"),
         "tests/integration/api/definitions/test_large_definitions.py"
         "::test_lines_that_take_long_to_compare_hold_nobody[False]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "any number of lines is compared in the event loop of the API",
+        _COMPARISON["is_short"].replace("len(one.written().splitlines()) <= _SHORT_LINES", "True"),
+        "tests/integration/api/definitions/test_large_definitions.py"
+        "::test_many_lines_are_not_compared_in_the_event_loop_however_short_they_are",
     ),
     Promise.PROGRESS.broken_if(
         "a caller has any number of large requests",

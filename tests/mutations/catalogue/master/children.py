@@ -13,7 +13,65 @@ _WILD = "tests/unit/core/decide/test_decide_children_wild.py"
 _COMMANDS = Place("shoal.sql.repositories.runs.commands")
 _FAMILIES = "tests/integration/master/engine/test_families.py"
 
+_DECIDE = "tests/unit/core/decide/test_decide_children.py"
+_HELD_RUNS = Place("shoal.master.engine.held_runs")
+_QUARANTINE = Place("shoal.master.engine.quarantine")
+
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "quarantined children keep their places",
+        _CHILDREN["with_place"].always("'quarantined' not in self._children[str(i)]"),
+        f"{_DECIDE}::test_quarantined_child_holds_no_place_of_its_parent",
+        "tests/unit/core/decide/test_decide_model.py::"
+        "test_decide_and_the_reference_agree_after_every_event[0]",
+    ),
+    Promise.ROOM.broken_if(
+        "a child stays quarantined for its parent when it reports",
+        _CHILDREN["take"].drop("child.pop('quarantined', None)"),
+        f"{_DECIDE}::test_task_does_not_end_while_its_last_child_is_quarantined",
+    ),
+    Promise.GUARDED_STATES.broken_if(
+        "former versions take the news of a quarantine for a report",
+        _MESSAGES.replace("-1", "0"),
+        f"{_TESTS}::test_quarantined_child_holds_no_place_in_the_window_of_a_map[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "parents do not hear that children are quarantined",
+        _HELD_RUNS["_report_aside"].replace("_instances_among(items)", "[]"),
+        f"{_TESTS}::test_quarantined_child_holds_no_place_in_the_window_of_a_map[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "parents do not hear that starts of children are quarantined",
+        _HELD_RUNS["_report_aside"].never("one.kind is ItemKind.COMMAND"),
+        f"{_TESTS}::test_quarantined_start_of_a_child_holds_no_place_in_the_window_of_a_map[sqlite]",
+    ),
+    Promise.ROOM.broken_if(
+        "parents do not hear that quarantined children are tried again",
+        _ENGINE["_readmit"].replace("await messages.tell_of_quarantine(...)", "set[int]()"),
+        f"{_TESTS}::test_quarantined_child_holds_no_place_in_the_window_of_a_map[sqlite]",
+    ),
+    Promise.ROOM.broken_if(
+        "the news of a quarantine follow those of its end",
+        _QUARANTINE["_store"].replace("one and not one.on_trial", "one"),
+        f"{_TESTS}::test_no_news_of_a_quarantine_follow_the_news_of_its_end",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a new attempt does not hear that a child was quarantined before it took its request",
+        _MESSAGES["tell_of_quarantine"].replace("await uow.commands.asking_parents(...)", "{}"),
+        f"{_TESTS}::test_new_attempt_hears_that_a_child_was_quarantined_before_it_took_its_request"
+        "[sqlite]",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a quarantined child answers no request to recover",
+        _ENGINE["_is_ours"].always("item.event.parent is None"),
+        f"{_TESTS}::test_new_attempt_hears_that_a_child_was_quarantined_before_it_took_its_request"
+        "[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a request to a child is taken for its start",
+        _COMMANDS["parents"].drop("c.type == CommandType.START"),
+        f"{_TESTS}::test_only_starts_of_children_have_parents_that_wait_for_them",
+    ),
     Promise.ROOM.broken_if(
         "a run has any number of descendants",
         _STARTS["admit"].never("self._descendants[parent.root] >= self._most"),

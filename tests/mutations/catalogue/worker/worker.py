@@ -50,6 +50,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_BROKEN_PLUGINS}::test_error_names_the_plug_in_its_package_and_the_problem",
     ),
     Promise.PROGRESS.broken_if(
+        "an incomplete class of a package counts as a plug-in",
+        _PLUGINS["load"].replace("_class_variables(base).items()", "()"),
+        f"{_BROKEN_PLUGINS}::test_class_whose_attributes_are_missing_or_wrong_is_the_same_error",
+    ),
+    Promise.PROGRESS.broken_if(
         "a message is given up because a channel's package is broken on one server",
         Place("shoal.alert.jobs.sender")["_attempt"].replace(
             "(False, True, str(error)[:_LONGEST_ANSWER])",

@@ -158,6 +158,26 @@ class Family:
         line = ("tell", parent.task_instance_id, parent.index)
         self.lines.setdefault(line, []).append(lambda: self.send(parent.instance_id, event))
 
+    def hear_of_quarantine(self, child: int, *, is_quarantined: bool | None = True) -> None:
+        """A run's parent learns that its master cannot work with it, or tries again."""
+        parent = self.members[child].run.parent
+        assert parent is not None
+        event = events.ChildChanged(
+            parent.task_instance_id,
+            parent.index,
+            self.now,
+            child,
+            state=None,
+            ask=-1,
+            is_quarantined=is_quarantined,
+        )
+        self.send(parent.instance_id, event)
+
+    def quarantine(self, child: int, *, is_quarantined: bool = True) -> None:
+        """As ``hear_of_quarantine``, and all that follows."""
+        self.hear_of_quarantine(child, is_quarantined=is_quarantined)
+        self.deliver_all()
+
     def _act(self, member: Member, action: object) -> None:
         match action:
             case Enqueue((task, _)):

@@ -473,3 +473,55 @@ def test_item_that_cannot_be_rendered_is_refused_and_the_others_run() -> None:
     assert "1 of 3 items did not succeed" in (task.reason or "")
     assert "no date" in (task.reason or "")
     assert [family.parameters[i]["day"] for i in family.of("leaf")] == ["2026", "01"]
+
+
+# -- quarantined children -----------------------------------------------------------------------
+
+
+def test_quarantined_child_holds_no_place_of_its_parent() -> None:
+    """Once it is tried again it counts, and no other starts until there is room."""
+    family, top = mapped(5, 2)
+    first, second = family.of("leaf")
+    family.quarantine(first)
+    assert len(family.of("leaf")) == 3
+    family.quarantine(first, is_quarantined=False)
+    family.do(second, "x")
+    assert len(family.of("leaf")) == 3  # the first one and the third one
+    family.do(first, "x")
+    assert len(family.of("leaf")) == 4
+    for number in range(2, 5):
+        family.do(family.of("leaf")[number], "x")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_masters_of_former_versions_ignore_the_news_of_a_quarantine() -> None:
+    """They take it for the answer to a former request."""
+    family, top = mapped(3, 2)
+    first, _ = family.of("leaf")
+    before = family.task(top, "m").detail
+    family.hear_of_quarantine(first, is_quarantined=None)  # they do not know this field
+    assert family.task(top, "m").detail == before
+
+
+def test_task_does_not_end_while_its_last_child_is_quarantined() -> None:
+    family, top = mapped(2, 2)
+    first, second = family.of("leaf")
+    family.quarantine(first)
+    family.do(second, "x")
+    assert family.task(top, "m").detail["children"]["0"]["quarantined"]
+    assert family.state(top) is W.RUNNING
+    family.do(first, "x")  # its report says that it is no longer quarantined
+    assert "quarantined" not in family.task(top, "m").detail["children"]["0"]
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_news_of_a_quarantine_answers_no_request() -> None:
+    """A child that was asked to stop has not stopped because it is quarantined."""
+    family, top = mapped(3, 2)
+    first, second = family.of("leaf")
+    family.ask(top, STOP)
+    family.hear_of_quarantine(first)
+    assert family.task(top, "m").detail["children"]["0"]["state"] == "STOPPING"
+    family.deliver_all()
+    assert [family.state(i) for i in (top, first, second)] == [W.STOPPED] * 3
+    assert len(family.of("leaf")) == 2

@@ -62,6 +62,26 @@ def test_children_that_work_are_named_and_the_others_counted() -> None:
     )
 
 
+def test_quarantined_children_are_named_first() -> None:
+    children: dict[str, dict[str, object]] = {
+        str(i): {"state": "RUNNING", "instance": i} for i in range(9)
+    }
+    children["8"]["quarantined"] = True
+    children["7"] = {"state": "STARTING", "quarantined": True}
+    found = {
+        one.instance_id: one
+        for one in [*why.of_children({"items": [1] * 9, "children": children})][1:3]
+    }
+    assert found[8].text == (
+        "instance 8 is quarantined and holds no place; `shoal why 8` shows the reason"
+    )
+    assert found[None].text == (
+        "the start of an instance is quarantined and holds no place; `shoal status` shows the "
+        "reason"
+    )
+    assert {one.code for one in found.values()} == {"child.quarantined"}
+
+
 def test_workers_that_take_nothing_say_why() -> None:
     slots = [("w1", 4, 4, None), ("w2", 4, 1, "disk full")]
     found = list(why.of_workers("etl", slots))

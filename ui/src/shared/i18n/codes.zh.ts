@@ -21,6 +21,7 @@ export const codesZh = {
   'child.instance': (a, state) => `实例 ${a.instance}：${state(a.state)}`,
   'child.items': (a) => `${a.items} 项中已成功 ${a.succeeded} 项，已启动 ${a.started} 项`,
   'child.more': (a) => `还有 ${a.instances} 个实例`,
+  'child.quarantined': (a) => `${a.instance === null ? '一个实例的启动' : `实例 ${a.instance} `}已被隔离，不占用并行名额`,
   'child.starting': () => '正在启动一个实例',
   'delay.look': (a) => `下一次查看在 ${a.at}`,
   'delay.retry': (a) => `重试延迟到 ${a.at} 为止`,

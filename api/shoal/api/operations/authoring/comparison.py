@@ -11,6 +11,8 @@ from shoal.runtime.documents.yaml_text import definition_yaml
 
 _SHORT_TASKS = 50
 _SHORT_CHARACTERS = 16_000
+# Of each text. The time may grow with the third power of their number, however short they are.
+_SHORT_LINES = 500
 MOST_LINES = 20_000  # of both texts together: beyond that they are not compared line by line
 
 
@@ -72,9 +74,7 @@ def compare(before: Side, after: Side, *, lines: bool = True) -> DefinitionCompa
     old, new = _tasks(before.content), _tasks(after.content)
     changed = (ChangedTask(name, tuple(diff(old[name], new[name]))) for name in old if name in new)
     edges, edges_now = set(_edges(old)), set(_edges(new))
-    # What was written is compared only with what was written: else each comment would differ.
-    if before.text is None or after.text is None:
-        before, after = Side(before.content, before.label), Side(after.content, after.label)
+    before, after = _alike(before, after)
     return DefinitionComparison(
         fields=tuple(diff(_rest(before.content), _rest(after.content))),
         parameters=_of("parameters", before.content, after.content, {}),
@@ -109,14 +109,26 @@ def _of(
     return tuple(diff({name: before.get(name, nothing)}, {name: after.get(name, nothing)}))
 
 
-def is_short(side: Side) -> bool:
-    """Say whether a side is compared in a moment, whatever it holds."""
-    if (
-        len(side.content.get("tasks", ())) > _SHORT_TASKS
-        or len(side.text or "") > _SHORT_CHARACTERS
-    ):
-        return False
-    return len(json.dumps(side.content)) <= _SHORT_CHARACTERS
+def is_short(before: Side, after: Side) -> bool:
+    """Return whether two sides are compared in a moment, whatever they hold."""
+    for side in (before, after):
+        if (
+            len(side.content.get("tasks", ())) > _SHORT_TASKS
+            or len(side.text or "") > _SHORT_CHARACTERS
+            or len(json.dumps(side.content)) > _SHORT_CHARACTERS
+        ):
+            return False
+    return all(len(one.written().splitlines()) <= _SHORT_LINES for one in _alike(before, after))
+
+
+def _alike(before: Side, after: Side) -> tuple[Side, Side]:
+    """Return the sides as their texts are compared: both as users wrote them, or both anew.
+
+    Otherwise each comment would differ.
+    """
+    if before.text is None or after.text is None:
+        return Side(before.content, before.label), Side(after.content, after.label)
+    return before, after
 
 
 def _text(before: Side, after: Side) -> str | None:

@@ -1,6 +1,7 @@
 """What publishing would do: it is done, looked at, and taken back."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import datetime
 
 from shoal.api.operations.authoring.checks import Checked, problems_there
@@ -23,6 +24,7 @@ from shoal.sql import UnitOfWork
 from shoal.sql.errors import NotFound
 from shoal.sql.repositories.authoring.lifecycle import Hanging
 from shoal.sql.repositories.authoring.references import Referrers
+from shoal.sql.repositories.definitions.workflows import PublishedVersion
 
 COMPARISON_CPU_S = 5.0
 """Processor time of a comparison, in seconds. Beyond it the texts are not compared by lines."""
@@ -30,12 +32,27 @@ COMPARISON_CPU_S = 5.0
 _NOTHING = Hanging(0, (), 0, 0, 0, Referrers((), 0))
 
 
-async def plan_of(
-    uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible, processes: SideProcesses
-) -> WorkflowPlanOut:
-    """Return what publishing would do. The caller does not commit.
+@dataclass(frozen=True)
+class PublicationPlan:
+    """What publishing would do, as it was read; the two sides are not compared yet."""
 
-    Raises InvalidDefinition, Archived, TooManyRequests.
+    project: str
+    name: str
+    before: Side
+    after: Side
+    base: int  # the version that is published now; 0: none
+    done: PublishedVersion
+    schedules: tuple[SchedulePlanOut, ...]
+    hanging: Hanging
+
+
+async def plan_of(
+    uow: UnitOfWork, checked: Checked, at: datetime, visible: Visible
+) -> PublicationPlan:
+    """Return what publishing would do. The caller rolls back.
+
+    Other transactions wait until then, so `plan_out` compares afterwards. Raises
+    InvalidDefinition, Archived.
     """
     spec = checked.require()
     if problems := await problems_there(uow, spec):
@@ -51,18 +68,33 @@ async def plan_of(
         hanging = await uow.lifecycle.hanging(found, visible)
         times = await _schedules(uow, found.project, found.name)
     done = await uow.workflows.publish(spec, at, source=checked.text)
-    after = Side(await asyncio.to_thread(spec.canonical), "your definition", checked.text)
-    comparison = await compared(processes, before, after)
-    return WorkflowPlanOut(
+    return PublicationPlan(
         project=spec.project,
         name=spec.name,
+        before=before,
+        after=Side(await asyncio.to_thread(spec.canonical), "your definition", checked.text),
         base=base,
-        version=done.version.version,
-        created=done.created,
-        digest=done.version.digest,
-        comparison=comparison,
-        schedules=_changes(times, await _schedules(uow, spec.project, spec.name)),
-        hanging=hanging_out(hanging),
+        done=done,
+        schedules=tuple(_changes(times, await _schedules(uow, spec.project, spec.name))),
+        hanging=hanging,
+    )
+
+
+async def plan_out(plan: PublicationPlan, processes: SideProcesses) -> WorkflowPlanOut:
+    """Return a plan as an answer, its sides compared. Call it without an open transaction.
+
+    Raises TooManyRequests.
+    """
+    return WorkflowPlanOut(
+        project=plan.project,
+        name=plan.name,
+        base=plan.base,
+        version=plan.done.version.version,
+        created=plan.done.created,
+        digest=plan.done.version.digest,
+        comparison=await compared(processes, plan.before, plan.after),
+        schedules=list(plan.schedules),
+        hanging=hanging_out(plan.hanging),
     )
 
 
@@ -75,7 +107,7 @@ async def side_of(uow: UnitOfWork, found: StoredWorkflow, version: int) -> Side:
 
 async def compared(processes: SideProcesses, before: Side, after: Side) -> ComparisonOut:
     """Return what differs. What may take long is done in a side process. Raises TooManyRequests."""
-    if is_short(before) and is_short(after):
+    if is_short(before, after):
         return ComparisonOut.model_validate(compare(before, after))
     try:
         found = await processes.run(object(), compare, before, after, cpu_s=COMPARISON_CPU_S)

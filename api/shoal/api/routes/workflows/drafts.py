@@ -14,7 +14,7 @@ from shoal.api.endpoints.guard import NOTHING, needs
 from shoal.api.endpoints.preconditions import Condition, tagged
 from shoal.api.endpoints.route import strict_router
 from shoal.api.operations.authoring.checks import check, problems_there
-from shoal.api.operations.authoring.plan import plan_of
+from shoal.api.operations.authoring.plan import plan_of, plan_out
 from shoal.api.operations.authoring.publication import (
     answered,
     detail,
@@ -201,7 +201,8 @@ async def plan_workflow(
     checked = await check(project, name, body.text, body.definition)
     spec = checked.require()
     async with store.unit_of_work() as uow:
-        found = await plan_of(uow, checked, store.clock(), caller.visible, work)
+        plan = await plan_of(uow, checked, store.clock(), caller.visible)
+    found = await plan_out(plan, work)
     return await answer(lambda: found, len(spec.tasks))
 
 

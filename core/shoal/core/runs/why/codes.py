@@ -14,6 +14,7 @@ class Code(StrEnum):
     CHILD_INSTANCE = "child.instance"
     CHILD_ITEMS = "child.items"
     CHILD_MORE = "child.more"
+    CHILD_QUARANTINED = "child.quarantined"
     CHILD_STARTING = "child.starting"
     DELAY_LOOK = "delay.look"
     DELAY_RETRY = "delay.retry"

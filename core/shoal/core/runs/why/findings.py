@@ -155,8 +155,22 @@ def of_children(detail: Mapping[str, Any]) -> Iterator[RunFinding]:
             arguments={"succeeded": done, "items": len(items), "started": len(children)},
         )
     going = [c for c in children.values() if c["state"] not in ("SUCCEEDED", "FAILED", "REFUSED")]
+    going.sort(key=lambda child: "quarantined" not in child)  # only a person can help those
     for child in going[:_MOST_NAMES]:
         instance_id = child.get("instance")
+        if "quarantined" in child:
+            who, see = f"instance {instance_id}", f"shoal why {instance_id}"
+            if instance_id is None:
+                who, see = "the start of an instance", "shoal status"
+            text = f"{who} is quarantined and holds no place; `{see}` shows the reason"
+            yield RunFinding(
+                Layer.CHILD,
+                text,
+                instance_id=instance_id,
+                code=Code.CHILD_QUARANTINED,
+                arguments={"instance": instance_id},
+            )
+            continue
         if instance_id is None:
             text = "an instance is being started"
             yield RunFinding(Layer.CHILD, text, code=Code.CHILD_STARTING)

@@ -23,21 +23,30 @@ from sqlalchemy import (
     update,
 )
 
-from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand
+from shoal.core.runs.commands import Command, CommandState, CommandType, NewCommand, Parent
 from shoal.core.runs.quarantine import ItemKind
 from shoal.core.runs.records import PendingCommand
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import InvalidValue, KeyTaken, NotFound, StaleRow, UnreadableRow
-from shoal.sql.schema.tables import IS_NO_START, IS_PENDING, IS_START, command, project, workflow
+from shoal.sql.schema.tables import (
+    IS_NO_START,
+    IS_PENDING,
+    IS_PENDING_REQUEST,
+    IS_START,
+    command,
+    project,
+    workflow,
+)
 from shoal.sql.statements.json_columns import (
     check_texts,
+    id_and_parent,
     parent_json,
     parent_of,
     selection_json,
     selection_of,
 )
 from shoal.sql.statements.quarantined import is_quarantined
-from shoal.sql.statements.rows import OnUnreadable, readable, record_of, refuse
+from shoal.sql.statements.rows import OnUnreadable, leave_out, readable, record_of, refuse
 from shoal.sql.statements.value_sets import Among, numbers
 
 _IDS_PER_QUERY = 500
@@ -179,6 +188,38 @@ class Commands:
                 on_bad = refuse if bad is None else partial(bad.__setitem__, key)
                 for one in readable([row], _command, "command", on_bad):
                     found[key] = one
+        return found
+
+    async def parents(self, ids: Collection[int]) -> dict[int, Parent]:
+        """Return who the children of START commands are to work for, by id of the command.
+
+        Other commands, and those without a readable parent, are missing.
+        """
+        c = command.c
+        found: dict[int, Parent] = {}
+        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+            query = select(c.id, c.parent).where(
+                c.id.in_(chunk), c.type == CommandType.START, c.parent.is_not(None)
+            )
+            rows = await self._connection.rows(query)
+            found |= readable(rows, id_and_parent, "command", leave_out)
+        return found
+
+    async def asking_parents(self, instance_ids: Collection[int]) -> dict[int, Parent]:
+        """Return who has asked instances for something last that is still pending, by instance.
+
+        A task's new attempt takes a child over with its first request.
+        """
+        c = command.c
+        found: dict[int, Parent] = {}
+        for chunk in batched(sorted(instance_ids), _IDS_PER_QUERY):
+            query = (
+                select(c.instance_id.label("id"), c.parent)
+                .where(IS_PENDING_REQUEST, c.instance_id.in_(chunk), c.parent.is_not(None))
+                .order_by(c.id)
+            )
+            rows = await self._connection.rows(query)
+            found |= readable(rows, id_and_parent, "command", leave_out)
         return found
 
     async def with_key(self, key: str, caller_id: int | None = None) -> Command | None:

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
 from shoal.core.access.authorization import Visible
 from shoal.core.definition.fields import Priority
+from shoal.core.runs.commands import Parent
 from shoal.core.runs.filters import NEWEST_FIRST, Count, InstanceFilter, SortOrder
 from shoal.core.runs.records import Instance
 from shoal.core.runs.run import Decision, Run
@@ -33,7 +34,12 @@ from shoal.sql.schema.tables import (
     workflow,
     workflow_instance,
 )
-from shoal.sql.statements.json_columns import check_texts, parent_of, selection_of
+from shoal.sql.statements.json_columns import (
+    check_texts,
+    id_and_parent,
+    parent_of,
+    selection_of,
+)
 from shoal.sql.statements.rows import (
     OnUnreadable,
     check_values,
@@ -91,6 +97,15 @@ class Instances:
             query = select(c.id, c.workflow_id, c.partition).where(c.id.in_(chunk))
             for row in await self._connection.rows(query):
                 found[row.id] = (row.workflow_id, row.partition)
+        return found
+
+    async def parents(self, ids: Collection[int]) -> dict[int, Parent]:
+        """Return the parents of instances, by id; those without a readable one are missing."""
+        c = workflow_instance.c
+        found: dict[int, Parent] = {}
+        for chunk in batched(sorted(ids), _IDS_PER_QUERY):
+            query = select(c.id, c.parent).where(c.id.in_(chunk), c.parent.is_not(None))
+            found |= readable(await self._connection.rows(query), id_and_parent, _KIND, leave_out)
         return found
 
     async def ends(self, ids: Collection[int]) -> dict[int, datetime | None]:

@@ -28,6 +28,8 @@ HAPPENINGS = (
     "lost and tried again",
     "returned",
     "returned late",
+    "quarantined",
+    "tried again",
     "given up after losses",
     "forced",
     "disabled",

@@ -54,6 +54,7 @@ class Letter:
     state: str
     number: int
     refused: bool
+    aside: bool | None = None  # that it is quarantined, or tried again, and nothing else
 
 
 @dataclass
@@ -64,6 +65,7 @@ class Nested:
     parent: Key
     state: str = "NEW"
     number: int = 0
+    aside: bool = False  # it is quarantined
     own_will: bool = False  # it is where it is because somebody wanted it
     requests: deque[Request] = field(default_factory=deque)
     letters: deque[Letter] = field(default_factory=deque)
@@ -87,6 +89,11 @@ class Nested:
         self.own_will = not on_its_way and not admitted
         if self.state in ENDED | {"PAUSED"} or not on_its_way:
             self.tell(refused=False)
+
+    def change_sides(self) -> None:
+        """Be quarantined, or be tried again: the task is told."""
+        self.aside = not self.aside
+        self.letters.append(Letter(self.parent, self.state, -1, refused=False, aside=self.aside))
 
     def tell(self, *, refused: bool) -> None:
         """Write to the task."""
@@ -124,8 +131,12 @@ class NestedInstances:
         return [identity for identity, nested in self.all.items() if nested.letters]
 
     def with_requests(self) -> list[int]:
-        """Those that are asked for something."""
-        return [identity for identity, nested in self.all.items() if nested.requests]
+        """Those that are asked for something, and can hear it."""
+        return [i for i, nested in self.all.items() if nested.requests and not nested.aside]
+
+    def aside(self) -> list[int]:
+        """Those that are quarantined."""
+        return [identity for identity, nested in self.all.items() if nested.aside]
 
     def lively(self, parents: Iterable[Key]) -> list[int]:
         """Those that work for one of these attempts and may do something by themselves."""
@@ -134,6 +145,7 @@ class NestedInstances:
             identity
             for identity, nested in self.all.items()
             if nested.state in BY_ITSELF and not nested.requests and nested.parent in keys
+            if not nested.aside
         ]
 
     def left_alone(self) -> dict[int, str]:
@@ -150,5 +162,5 @@ class NestedInstances:
             identity
             for identity, nested in self.all.items()
             if nested.parent == parent and nested.state == "RUNNING" and not nested.own_will
-            if not nested.requests and not nested.letters
+            if not nested.requests and not nested.letters and not nested.aside
         ]

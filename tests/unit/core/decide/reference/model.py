@@ -29,6 +29,7 @@ class Child:
     number: int = 0  # of that request
     unanswered: bool = True
     again: bool = False  # it stands still, and is to go on
+    aside: bool = False  # its master cannot work with it
 
 
 @dataclass

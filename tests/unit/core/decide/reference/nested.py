@@ -5,6 +5,7 @@ what follows from their answers is predicted.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tests.unit.core.decide.reference.model import Child, Try
 
@@ -24,6 +25,11 @@ def stand(child: Child) -> str:
 def moving(attempt: Try) -> list[Child]:
     """Those that neither rest nor have ended, as far as is known."""
     return [c for c in attempt.children.values() if stand(c) not in ENDED | AT_REST]
+
+
+def in_window(attempt: Try) -> list[Child]:
+    """Those that move, without those that are quarantined."""
+    return [child for child in moving(attempt) if not child.aside]
 
 
 def working(attempt: Try) -> list[Child]:
@@ -50,7 +56,7 @@ def all_succeeded(attempt: Try, items: int) -> bool:
 def kept(attempt: Try) -> dict[int, Child]:
     """What the attempt after this one continues. Those that never came to be start anew."""
     return {
-        item: Child(child.told, child.asked, child.number, child.unanswered, stand(child) in AGAIN)
+        item: replace(child, again=stand(child) in AGAIN)
         for item, child in attempt.children.items()
         if stand(child) != "REFUSED"
     }
@@ -65,10 +71,10 @@ def go_on_after_pause(attempt: Try) -> None:
 def set_out(attempt: Try, items: int, parallel: int) -> None:
     """A task starts to work: it continues and starts as many as there is room for."""
     waiting = [child for child in attempt.children.values() if child.again]
-    for child in waiting[: max(0, parallel - len(moving(attempt)))]:
+    for child in waiting[: max(0, parallel - len(in_window(attempt)))]:
         child.asked, child.unanswered, child.again = AGAIN[stand(child)], True, False
     new = [item for item in range(items) if item not in attempt.children]
-    for item in new[: max(0, parallel - len(moving(attempt)))]:
+    for item in new[: max(0, parallel - len(in_window(attempt)))]:
         attempt.children[item] = Child()
 
 
@@ -89,6 +95,7 @@ def expect_answers(attempt: Try, request: str) -> None:
 
 def hear(child: Child, state: str, number: int, refused: bool) -> None:
     """One tells how it is, and which request was the last that it has had."""
+    child.aside = False
     if number < child.number:
         return  # the answer to the later request is still to come
     child.told, child.unanswered = state, False
@@ -109,6 +116,6 @@ def complaint(attempt: Try, instance: str, items: int, parallel: int) -> str | N
         return "a pause does not reach all" if loud else None
     resting = any(child.again and stand(child) in AGAIN for child in children)
     idle = resting or len(children) < items
-    if attempt.state == "RUNNING" and idle and len(moving(attempt)) < parallel:
+    if attempt.state == "RUNNING" and idle and len(in_window(attempt)) < parallel:
         return "there is room, and something to be started or continued"
     return None

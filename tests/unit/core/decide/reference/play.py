@@ -39,6 +39,7 @@ def choose(world: World, dice: random.Random, signals: Sequence[str] = SIGNALS) 
     likely += ["read"] * (2 * len(world.nested.with_letters()))
     likely += ["obey"] * (2 * len(world.nested.with_requests()))
     likely += ["live"] * len(lively(world))
+    likely += ["change sides"] * bool(world.nested.all)
     likely += ["grant"] * len(blocked(world))
     if not likely:
         if world.wakes and dice.random() < 0.7:
@@ -141,6 +142,9 @@ def play(world: World, move: Move) -> None:
         case ("obey", pick, outcome):
             if asked := world.nested.with_requests():
                 world.nested.all[asked[pick % len(asked)]].obey(outcome)
+        case ("change sides", pick):
+            if everybody := [*world.nested.all.values()]:
+                everybody[pick % len(everybody)].change_sides()
         case ("live", pick, outcome):
             if living := lively(world):
                 world.nested.all[living[pick % len(living)]].live(outcome)
@@ -236,6 +240,8 @@ def nested_go_on(world: World) -> bool:
     nested = world.nested
     if writers := nested.with_letters():
         world.read_letter(writers[0])
+    elif quarantined := nested.aside():
+        nested.all[quarantined[0]].change_sides()
     elif asked := nested.with_requests():
         nested.all[asked[0]].obey(0)
     elif living := [i for i in lively(world) if wants_to_go_on(nested.all[i])]:

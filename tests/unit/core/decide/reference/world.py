@@ -275,6 +275,15 @@ class World:
         """The next letter of a nested instance arrives."""
         nested = self.nested.all[identity]
         letter = nested.letters.popleft()
+        if (is_aside := letter.aside) is not None:
+            key, item = letter.parent, nested.item
+            known = None if letter.state == "NEW" else identity
+            event = events.ChildChanged(
+                self.id_of(key), item, self.at(), known, None, ask=-1, is_quarantined=is_aside
+            )
+            self.visited.add("quarantined" if is_aside else "tried again")
+            self.send(event, lambda: self.reference.quarantine(key, item, is_aside))
+            return
         self.child(letter.parent, nested.item, letter, identity)
 
     def request(self, name: str, *details: str) -> None:

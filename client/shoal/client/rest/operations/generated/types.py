@@ -269,6 +269,7 @@ Code: TypeAlias = Literal[
     "child.instance",
     "child.items",
     "child.more",
+    "child.quarantined",
     "child.starting",
     "delay.look",
     "delay.retry",
