@@ -6,10 +6,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import psutil
 import psycopg
@@ -20,6 +21,7 @@ from tests.chaos.cluster.ports import lasting_port
 from tests.support.database.postgresql import INITDB, USER, as_server_user, find_binaries, run_tool
 
 DATABASE = "shoal"
+_MOVED = "shoal_moved"
 READY_S = 60.0
 _LOOK_S = 0.05
 DISK_MB = 512
@@ -145,6 +147,35 @@ class Postgres:
         async with await connect as connection:
             await connection.execute(f"ALTER SYSTEM {what}".encode())
             await connection.execute("SELECT pg_reload_conf()")
+
+    async def move(self) -> int:
+        """Rename Shoal's database, as somebody does who restores another one in its place.
+
+        Returns how many sessions were ended for it. Until ``move_back`` nothing connects.
+        """
+        async with await self._administer() as connection:
+            # Else those who connect again at once keep it from being renamed.
+            await connection.execute(f"ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS false".encode())
+            ended = await connection.execute(
+                "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE datname = %s",
+                [DATABASE],
+            )
+            await connection.execute(f"ALTER DATABASE {DATABASE} RENAME TO {_MOVED}".encode())
+            return ended.rowcount
+
+    async def move_back(self) -> None:
+        """Give Shoal's database its name back, and let it be used."""
+        async with await self._administer() as connection:
+            found = await connection.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", [_MOVED]
+            )
+            if await found.fetchone():
+                await connection.execute(f"ALTER DATABASE {_MOVED} RENAME TO {DATABASE}".encode())
+            await connection.execute(f"ALTER DATABASE {DATABASE} ALLOW_CONNECTIONS true".encode())
+        await self._answers(DATABASE)
+
+    def _administer(self) -> Awaitable[psycopg.AsyncConnection[Any]]:
+        return psycopg.AsyncConnection.connect(self._url("postgres"), autocommit=True)
 
     def processes(self) -> list[psutil.Process]:
         """Return the server's processes, the first one first; none if it does not run."""

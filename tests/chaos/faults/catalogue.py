@@ -111,6 +111,7 @@ _SIMPLE: tuple[type[Fault], ...] = (
     database_work.LockRows,
     database_work.LongTransaction,
     database_work.FreezeDatabase,
+    database_work.MoveDatabase,
     database_work.HangStandby,
     database_work.ReadOnlyDatabase,
     storage.FillDatabaseDisk,

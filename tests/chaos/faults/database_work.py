@@ -125,6 +125,31 @@ class FreezeDatabase(Fault):
         return len(self._frozen) > 1, said
 
 
+class MoveDatabase(Fault):
+    """Somebody renames the database; the server is there, and knows none of that name."""
+
+    name = "moved-database"
+    hurts = frozenset({"database"})
+    databases = SERVER_ONLY
+    alone: ClassVar[bool] = True  # nothing can be looked at meanwhile
+    costs_workers = False
+    _ended = 0
+
+    async def begin(self, cluster: Cluster) -> None:
+        self.target = "postgresql"
+        self._ended = await cluster.postgres.move()
+
+    async def hold(self, cluster: Cluster) -> None:
+        await self.for_timeouts(cluster, self.dice.uniform(1.0, 5.0))
+
+    async def heal(self, cluster: Cluster) -> None:
+        await cluster.postgres.move_back()
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        said = f"{self._ended} sessions ended; {effects(self.before, after)}"
+        return self._ended > 0, said
+
+
 class _Setting(Fault):
     """Somebody changes a setting of the running server and takes the change back later."""
 

@@ -306,7 +306,14 @@ FIGURES: Sequence[Figure] = (
     ),
     Figure(
         "G11",
-        ("locks-", "long-transaction", "freeze-database", "hung-standby", "read-only-database"),
+        (
+            "locks-",
+            "long-transaction",
+            "freeze-database",
+            "hung-standby",
+            "read-only-database",
+            "moved-database",
+        ),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the others in the database are done",
         recoveries,
         _within(10, sessions=1),

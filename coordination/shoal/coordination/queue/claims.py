@@ -131,11 +131,12 @@ class SessionClaims:
                 claims += await self._take_apart(head, entries, worker_id)
             if self.lost_races == lost_before:
                 continue
-            if fresh:
+            # What an old window lacks is not a sign of a rival, unless reading again costs more.
+            if fresh or head.is_costly:
                 races += 1
                 head.contend()
-            else:
-                head.expire()  # an old window is not a sign of a rival
+            if not fresh and (races == RACES or not head.is_costly):
+                head.expire()
 
     async def _take_together(
         self, head: QueueHead, entries: Sequence[QueueEntry], worker_id: str

@@ -102,6 +102,11 @@ class QueueHead:
         """Whether a reading may find entries that we do not know of."""
         return self._window.may_have_more or self.notified.is_set()
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether reading the queue takes many requests, for entries that cannot be claimed."""
+        return self._trust.is_costly
+
     def contend(self) -> None:
         """Share the head out for a while: we were not quick enough to get the first."""
         self._trust.contend()
@@ -236,6 +241,7 @@ class QueueHead:
         except BaseException:
             self.expire()
             raise
+        passed_over = sum(len(line.entries) for line in found.lines.values()) - found.count
         self._window.fill(
             found.lines,
             is_complete=found.is_complete,
@@ -251,7 +257,7 @@ class QueueHead:
             if self.notified.is_set()
             else set()
         )
-        self._trust.reading_ended(now)
+        self._trust.reading_ended(now, is_costly=passed_over > LEAST_ENTRIES)
         self._passed_over.check(self._window.entries, now, self._trust.patience_s)
 
     def _size(self, wanted: int) -> int:

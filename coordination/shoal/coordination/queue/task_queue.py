@@ -256,8 +256,8 @@ class TaskQueue:
                 return_when=asyncio.FIRST_COMPLETED,
             )
             for head in heads:
-                if head.unblocks_in_s <= TIMER_S:
-                    head.expire()  # the task that was still claimed may no longer be
+                if head.changes_in_s <= TIMER_S:
+                    head.expire()  # a task may no longer be claimed, or what it hid come forward
             return bool(done) or any(event.is_set() for event in events)
         finally:
             for wait in waits:

@@ -30,6 +30,12 @@ class Line:
         self.is_complete = is_complete  # it reaches to the end of the lane
         # Else to this entry, which it may have lost since.
         self._reach = self.entries[-1] if self.entries else None
+        self.is_hidden = False  # a reading found nothing in it that can be claimed now
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether reading again may find entries, but the line has none."""
+        return not (self.entries or self.is_complete or self.is_hidden)
 
     def reaches(self, entry: QueueEntry) -> bool:
         """Return whether the line would contain ``entry`` if the queue were read now."""
@@ -38,7 +44,8 @@ class Line:
     def cut(self, count: int) -> None:
         """Forget all but the first ``count`` entries."""
         del self.entries[count:]
-        self.is_complete, self._reach = False, self.entries[-1] if self.entries else None
+        self.is_complete = self.is_hidden = False
+        self._reach = self.entries[-1] if self.entries else None
 
 
 class EntryWindow:
@@ -74,7 +81,7 @@ class EntryWindow:
     @property
     def has_gap(self) -> bool:
         """Whether a lane is used up as far as it was read, while others are not."""
-        return any(not line.entries and not line.is_complete for line in self._lines.values())
+        return any(line.is_used_up for line in self._lines.values())
 
     @property
     def may_have_more(self) -> bool:
@@ -102,7 +109,8 @@ class EntryWindow:
         """
         self.is_complete, self._is_searched = is_complete, is_searched
         self._lines, self._unread = dict(found), frozenset(unread)
-        self._reads_to = max((priority for priority, _ in found), default=None)
+        least = max((priority for priority, _ in found), default=None)
+        self._reads_to = LOWEST if is_searched else least
         # A task may stand in two places, of which one claim can take one: earlier versions put
         # entries into buckets without a lane. The one in the lane of its project counts.
         seen = set(blocked)
@@ -113,6 +121,7 @@ class EntryWindow:
                     seen.add(entry.task_instance_id)
                     kept.append(entry)
             self._lines[key].entries = kept
+            self._lines[key].is_hidden = not kept
         self._forget_ends()
 
     def reaches(self, entry: QueueEntry) -> bool:
@@ -196,6 +205,7 @@ class Trust:
 
     def __init__(self) -> None:
         self._read_at, self._read_took_s = float("-inf"), 0.0
+        self.is_costly = False  # the last reading found many entries that cannot be claimed now
         self._notification_at = float("-inf")  # when the notification was read last
         self._exact_at = float("-inf")  # since then another claimer may have taken from it
         self._contended_until = float("-inf")
@@ -205,8 +215,8 @@ class Trust:
         self._read_at = self._exact_at = self._notification_at = now = time.monotonic()
         return now
 
-    def reading_ended(self, began: float) -> None:
-        self._read_took_s = time.monotonic() - began
+    def reading_ended(self, began: float, *, is_costly: bool) -> None:
+        self._read_took_s, self.is_costly = time.monotonic() - began, is_costly
 
     def notification_read(self, at: float) -> None:
         self._notification_at = at
@@ -244,7 +254,9 @@ class Trust:
 
     def others_may_have_taken(self, *, has_share: bool) -> bool:
         """Return whether too much time has passed for a claimer that is not alone."""
-        trust_s = max(TRUST_OWN_SHARE_S, READINGS * self._read_took_s) if has_share else TRUST_S
+        trust_s = TRUST_OWN_SHARE_S if has_share else TRUST_S
+        if has_share or self.is_costly:
+            trust_s = max(trust_s, READINGS * self._read_took_s)
         return time.monotonic() - self._exact_at > trust_s
 
     @property

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from itertools import islice
 from zoneinfo import ZoneInfo
 
@@ -19,8 +20,8 @@ from shoal.core.logic.dependent import DependentParams
 from shoal.core.macros import placeholders
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import ChildChanged, DependencyJudged, DependencyVerdict
-from shoal.core.runs.run import Attempt, SkipCause, StartChild, Termination, Watch
-from shoal.core.runs.scope import TaskScope, levels
+from shoal.core.runs.run import Attempt, Run, SkipCause, StartChild, Termination, Watch
+from shoal.core.runs.scope import Levels, TaskScope, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from shoal.core.runs.why.codes import Code
 from shoal.core.runs.why.reasons import say
@@ -114,11 +115,14 @@ def _advance(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     for index, request in islice(children.to_continue(), max(room, 0)):
         endings.ask_child(draft, attempt, children, index, request)
         room -= 1
-    # A thousand items may start in one decision: what they have in common is made once.
-    view = draft.view()
-    known = levels(view, attempt.task) if room > 0 and params.parameters else []
+
+    @cache  # a thousand items may start in one decision, and in most decisions none does
+    def common() -> tuple[Run, Levels]:
+        view = draft.view()
+        return view, levels(view, attempt.task)
 
     def scope(own: Mapping[str, str]) -> TaskScope:
+        view, known = common()
         return TaskScope(view, attempt, own=[*known, own], within=draft.rendering)
 
     items = children.items or []

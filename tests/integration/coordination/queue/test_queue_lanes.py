@@ -10,6 +10,7 @@ import pytest
 from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
 from shoal.coordination.queue import lane_of, window
 from tests.integration.coordination.conftest import connect
+from tests.support.waiting import DEADLINE_S
 
 FLOOD, OTHER = lane_of("flood"), lane_of("other")
 
@@ -20,6 +21,24 @@ def backlog(count: int, lane: int = FLOOD, first: int = 1, priority: int = 2) ->
         QueueEntry("g", priority, number, 2, number, 0, lane)
         for number in range(first, first + count)
     ]
+
+
+def hiding(count: int = 1_100) -> list[QueueEntry]:
+    """Tasks at the front of a lane that are left out, more than a reading searches."""
+    return [QueueEntry("g", 2, n, 2, n, 1, FLOOD) for n in range(1, count + 1)]
+
+
+def counted_lists(session: ZkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the paths whose children the session lists from now on."""
+    paths: list[str] = []
+    real = session.children
+
+    async def noted(path: str, **options: Any) -> object:
+        paths.append(path)
+        return await real(path, **options)
+
+    monkeypatch.setattr(session, "children", noted)
+    return paths
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -198,29 +217,104 @@ async def test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim(
     await prepare(session, 4)
     queue, putter = TaskQueue(session), TaskQueue(session)
     queue.leave_out([1])
-    hiding = [QueueEntry("g", 2, n, 2, n, 1, FLOOD) for n in range(1, 1_101)]
-    await putter.put([*hiding, *backlog(20, first=2_000), *backlog(6, OTHER, first=5_000)])
-    lists, real = 0, session.children
-
-    async def counted(path: str, **options: Any) -> object:
-        nonlocal lists
-        lists += 1
-        return await real(path, **options)
-
-    monkeypatch.setattr(session, "children", counted)
+    await putter.put([*hiding(), *backlog(20, first=2_000), *backlog(6, OTHER, first=5_000)])
+    lists = counted_lists(session, monkeypatch)
     monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)  # however slow the machine is
     found = [(await queue.claim("g", 1, "w"))[0].entry for _ in range(6)]
     assert {entry.lane for entry in found} == {OTHER}
-    first = lists
+    first = len(lists)
     for _ in range(20):
         assert await queue.claim("g", 4, "w") == []
-    assert lists == first < 1_200  # one reading: a list for each run in the way
+    assert len(lists) == first < 1_200  # one reading: a list for each run in the way
     (single,) = backlog(1, OTHER, first=9_000)
     await putter.put([single])
     assert [claim.entry for claim in await queue.claim("g", 4, "w")] == [single]
-    assert lists == first  # the notification names it
-    await putter.remove(hiding)
+    assert len(lists) == first  # the notification names it
+    await putter.remove(hiding())
     monkeypatch.setattr(window, "TRUST_ALONE_S", 5.0)
     async with asyncio.timeout(30.0):  # it is searched again within 5 s
-        assert not await queue.wait("g", timeout_s=120.0)
+        assert await queue.wait("g", timeout_s=120.0)
     assert len(await queue.claim("g", 20, "w")) == 20
+
+
+async def test_lane_whose_front_cannot_be_claimed_is_not_read_at_each_claim_of_a_long_one(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reading finds as many entries as it looks for, all of them in the other lane."""
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    await putter.put([*hiding(), *backlog(400, OTHER, first=5_000)])
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)  # however slow the machine is
+    lists = counted_lists(session, monkeypatch)
+    found = [(await queue.claim("g", 1, "w"))[0].entry]
+    first = len(lists)
+    found += [(await queue.claim("g", 1, "w"))[0].entry for _ in range(100)]
+    assert found == backlog(101, OTHER, first=5_000)
+    assert len(lists) == first
+    for _ in range(3):
+        found += [claim.entry for claim in await queue.claim("g", 100, "w")]
+    assert sorted(found[:400]) == backlog(400, OTHER, first=5_000)[: len(found)]
+
+
+async def test_wait_ends_when_hidden_tasks_may_have_come_forward_and_not_before(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    await putter.put(hiding())
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)
+    assert await queue.claim("g", 1, "w") == []
+    assert not await queue.wait("g", timeout_s=0.05)
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 0.0)
+    assert await queue.wait("g", timeout_s=60.0)
+    assert await queue.wait("g", timeout_s=60.0)  # until it is read again
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)
+    assert await queue.claim("g", 1, "w") == []
+    assert not await queue.wait("g", timeout_s=0.05)
+
+
+async def test_tasks_of_any_priority_are_noticed_beside_a_lane_whose_front_cannot_be_claimed(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await prepare(session, 4)
+    queue, putter = TaskQueue(session), TaskQueue(session)
+    queue.leave_out([1])
+    await putter.put(hiding())
+    monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)  # only the notification says so
+    assert await queue.claim("g", 1, "w") == []
+    lists = counted_lists(session, monkeypatch)
+    for priority in range(5):
+        put = backlog(2, OTHER, first=9_000 + 10 * priority, priority=priority)
+        await putter.put(put)
+        async with asyncio.timeout(DEADLINE_S):
+            assert await queue.wait("g", timeout_s=600.0)
+        assert [claim.entry for claim in await queue.claim("g", 4, "w")] == put
+    assert lists == []
+
+
+async def test_claimers_do_not_read_a_lane_whose_front_cannot_be_claimed_at_each_claim(
+    session: ZkSession, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two that claim in turn: after a collision each takes the first entries of its share."""
+    await prepare(session, 4)
+    await TaskQueue(session).put([*hiding(), *backlog(60, OTHER, first=5_000)])
+    async with connect(zk_chroot, name="second") as other:
+        queues = TaskQueue(session), TaskQueue(other)
+        for queue in queues:
+            queue.leave_out([1])
+            await queue._head("g")._claimers.refresh()
+        monkeypatch.setattr(window, "TRUST_ALONE_S", 600.0)
+        monkeypatch.setattr(window, "TRUST_S", 0.0)  # as if each claim came later
+        monkeypatch.setattr(window, "TRUST_OWN_SHARE_S", 0.0)
+        monkeypatch.setattr(window, "READINGS", 10_000)
+        lists = counted_lists(session, monkeypatch)
+        found: list[QueueEntry] = []
+        for _ in range(20):
+            for queue in queues:
+                found += [claim.entry for claim in await queue.claim("g", 1, "w")]
+        assert len(lists) < 2 * 1_200  # 20 claims of this session
+        while claims := [*await queues[0].claim("g", 4, "w"), *await queues[1].claim("g", 4, "w")]:
+            found += [claim.entry for claim in claims]
+        assert sorted(found) == backlog(60, OTHER, first=5_000)

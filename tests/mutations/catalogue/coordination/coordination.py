@@ -260,9 +260,34 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
     ),
     Promise.PROGRESS.broken_if(
+        "a lane whose front cannot be claimed is read at each claim from another lane",
+        _WINDOW["is_used_up"].drop("self.is_hidden"),
+        f"{_LANE_TESTS}::"
+        "test_lane_whose_front_cannot_be_claimed_is_not_read_at_each_claim_of_a_long_one",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a claimer beside others reads at each claim though readings are long",
+        _WINDOW["others_may_have_taken"].drop("self.is_costly"),
+        f"{_LANE_TESTS}::"
+        "test_claimers_do_not_read_a_lane_whose_front_cannot_be_claimed_at_each_claim",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a claimer reads after each collision though readings are long",
+        _HEAD["is_costly"].replace("self._trust.is_costly", "False"),
+        f"{_LANE_TESTS}::"
+        "test_claimers_do_not_read_a_lane_whose_front_cannot_be_claimed_at_each_claim",
+    ),
+    Promise.PROGRESS.broken_if(
         "a lane whose front could not be claimed is never searched again",
         _HEAD["changes_in_s"].never("is_hidden"),
         f"{_LANE_TESTS}::test_lanes_whose_front_cannot_be_claimed_are_not_read_at_each_claim",
+        f"{_LANE_TESTS}::test_wait_ends_when_hidden_tasks_may_have_come_forward_and_not_before",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a less urgent task is not noticed behind a lane whose front cannot be claimed",
+        _WINDOW["fill"].replace("LOWEST if is_searched else least", "least"),
+        f"{_LANE_TESTS}::"
+        "test_tasks_of_any_priority_are_noticed_beside_a_lane_whose_front_cannot_be_claimed",
     ),
     Promise.PROGRESS.broken_if(
         "a task that stands in two places is chosen twice",

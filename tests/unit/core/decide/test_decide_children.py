@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from shoal.core.decide import draft
+from shoal.core.decide import draft, logic
 from shoal.core.decide.children import Child, ChildRuns
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandType
 from shoal.core.runs.events import KillRequested, RerunRequested
+from shoal.core.runs.run import Run
+from shoal.core.runs.scope import Levels, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
 from tests.unit.core.decide.family import Family, each, sub
 
@@ -367,6 +369,32 @@ def test_steps_of_a_decision_grow_with_its_items_and_not_with_their_square() -> 
     steps(1)  # what is imported and compiled once
     for few, many in zip(steps(50), steps(400), strict=True):
         assert few * 4 < many < few * 10
+
+
+def test_parameters_are_collected_once_in_a_decision_that_starts_items_and_else_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    collected: list[str] = []
+
+    def noted(run: Run, task: str) -> Levels:
+        collected.append(task)
+        return levels(run, task)
+
+    monkeypatch.setattr(logic, "levels", noted)
+    task = each("leaf", list(range(6)), 4)
+    task["params"]["parameters"] = {"day": "${item}"}
+    family = Family({"top": {"m": task}, "leaf": {"x": {}}})
+    top = family.create("top")
+    family.deliver_all()
+    assert collected == ["m"]
+    leaves = family.of("leaf")
+    for done, leaf in enumerate(leaves, 1):
+        family.do(leaf, "x")  # the first two make room for an item each
+        assert len(collected) == 1 + min(done, 2)
+    for leaf in family.of("leaf")[len(leaves) :]:
+        family.do(leaf, "x")
+    assert len(collected) == 3
+    assert family.state(top) is W.SUCCEEDED
 
 
 @contextmanager
