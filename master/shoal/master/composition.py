@@ -6,6 +6,7 @@ Each part is made after those that it needs. What happens in one and concerns an
 
 import asyncio
 import contextlib
+import math
 import socket
 import time
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ from shoal.master.engine.engine import BatchLimits, ClusterFacts, Engine
 from shoal.master.engine.listeners import Listeners
 from shoal.master.loops import Background
 from shoal.master.membership.database_health import DatabaseHealth
-from shoal.master.membership.lost_commits import LostCommits
+from shoal.master.membership.lost_commits import LOOK, LostCommits
 from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.membership.tree_lease import TreeLease
@@ -212,14 +213,25 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     opened.database.on_fenced(keeper.fenced)
     health = DatabaseHealth(opened.database, cluster.session_timeout_s, clock)
 
+    looked_s = time.monotonic()  # at the start
+
     async def compare() -> None:
-        await opened.lost_commits.look()
+        nonlocal looked_s
+        if time.monotonic() - looked_s >= LOOK * cluster.session_timeout_s:
+            await opened.lost_commits.look()
+            looked_s = time.monotonic()
         await keeper.compare()
 
     lease = TreeLease(
         TreeBinding(opened.database), opened.tree_id, compare, cluster.session_timeout_s
     )
-    keeper.on_stranded = lease.look
+
+    def on_refused() -> None:
+        nonlocal looked_s
+        looked_s = -math.inf  # an older copy of the database may be why writes are refused
+        lease.look()
+
+    keeper.on_stranded = on_refused
 
     lag = LoopLag()
 

@@ -38,16 +38,16 @@ def _stand_still(length_s: float) -> None:
 
 async def test_a_step_that_holds_the_loop_is_measured() -> None:
     async with measured() as lag:
-        _work(0.5)
+        _work(0.8)
         await asyncio.sleep(2 * IDLE_INTERVAL_S)
-        assert 0.5 - IDLE_INTERVAL_S <= lag.steps.recent_s < 0.5 + IDLE_INTERVAL_S
+        assert 0.8 - IDLE_INTERVAL_S <= lag.steps.recent_s < 0.8 + IDLE_INTERVAL_S
         assert lag.steps.ever_s == lag.steps.recent_s
 
 
 async def test_a_step_of_a_busy_loop_is_measured_more_exactly() -> None:
     for _ in range(5):  # on a busy machine this loop may have no time to be busy
         async with measured() as lag:
-            for _ in range(100):
+            for _ in range(400):
                 _work(0.002)
                 await asyncio.sleep(0.001)
             _work(0.1)
@@ -59,7 +59,7 @@ async def test_a_step_of_a_busy_loop_is_measured_more_exactly() -> None:
 
 async def test_a_process_that_stood_still_was_late_without_a_step() -> None:
     async with measured() as lag:
-        _stand_still(1.3)
+        _stand_still(1.6)
         await asyncio.sleep(2 * IDLE_INTERVAL_S)
         assert lag.published["loop_lag_s"] >= 0.5
         assert lag.steps.ever_s < 0.1

@@ -4,7 +4,7 @@ A timer shows both. It fires late when a step holds the loop, but also when the 
 was suspended. The processor time that the loop's thread used meanwhile tells these apart, so the
 smaller of delay and processor time is a step of the loop. A step that begins before the timer is
 due is seen only from there on: up to one interval of it is missed, 10 ms while the loop is busy
-and 250 ms at the first step after a pause. Where the machine is overloaded and the loop is busy,
+and 500 ms at the first step after a pause. Where the machine is overloaded and the loop is busy,
 several steps may count as one.
 """
 
@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 
 # Between two measurements; short ones only while the loop has work, as each wakes the process.
-BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.01, 0.25
+BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.01, 0.5
 _BUSY_SHARE = 0.05  # of processor time; measuring itself takes less than 0.01
 REMEMBERED_S = 60.0  # a delay
 RECENT_S = 300.0  # a step

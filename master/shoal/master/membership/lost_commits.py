@@ -4,7 +4,7 @@ A failover to a replica that was behind, or an older copy in the database's plac
 back that were acknowledged. Then the database gives out ids again that are known outside: a claim,
 a log or an object of a lost attempt would be taken for that of another one. The database cannot
 notice this. So the tree in ZooKeeper remembers how far it has come: the beats of the binding and
-the highest committed ids, raised at every look (``BEAT`` session timeouts).
+the highest committed ids, raised at every look (``LOOK`` session timeouts).
 
 A look reads the znode first and the database second: what the database has said before, it must
 still know. If it does not:
@@ -33,6 +33,7 @@ from shoal.sql import Database
 
 log = structlog.get_logger()
 
+LOOK = 0.9  # session timeouts between two looks: at every second beat of the binding
 _REPORTED = timedelta(days=7)
 
 
