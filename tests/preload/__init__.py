@@ -67,7 +67,7 @@ def _compiled(folder: Path, name: str) -> Path:
 
 
 def _replace(file: Path, seconds: float) -> None:
-    # Renamed into place: nobody reads half of it.
+    # Renamed into place: a reader never finds half of it.
     new = file.with_name(f".{file.name}")
     new.write_text(str(int(seconds * 1e9)))
     new.rename(file)

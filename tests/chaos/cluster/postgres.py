@@ -149,7 +149,7 @@ class Postgres:
             await connection.execute("SELECT pg_reload_conf()")
 
     async def move(self) -> int:
-        """Rename Shoal's database, as somebody does who restores another one in its place.
+        """Rename Shoal's database, as a restore does that puts another one in its place.
 
         Returns how many sessions were ended for it. Until ``move_back`` nothing connects.
         """

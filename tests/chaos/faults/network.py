@@ -1,4 +1,4 @@
-"""Sessions that end, connections that are cut, answers that never come, names nobody resolves."""
+"""Sessions that end, cut connections, lost answers, and names that do not resolve."""
 
 import asyncio
 import re
