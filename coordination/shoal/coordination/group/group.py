@@ -20,10 +20,7 @@ from shoal.coordination.assignors import (
 )
 from shoal.coordination.assignors.member import NO_GENERATION
 from shoal.coordination.errors import (
-    AccessDenied,
     CoordinationError,
-    GroupError,
-    Mismatch,
     SessionLost,
 )
 from shoal.coordination.group.listener import GroupListener, HeldPartitions, TooSlow
@@ -188,11 +185,11 @@ class Group:
                 return
             try:
                 await self._live()
-            except (GroupError, Mismatch, AccessDenied):
-                raise
             except (Expelled, TooSlow, SessionLost) as error:
                 log.warning("out of the group; joining anew", group=self.name, reason=str(error))
             except CoordinationError as error:
+                if error.is_final:
+                    raise
                 log.warning("group not reached", group=self.name, error=str(error))
                 await wait_any(RETRY_S, self._leaving.wait())
 
