@@ -86,6 +86,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
                 session_timeout_s=cluster.session_timeout_s,
                 name=server_id,
                 credential=cluster.zookeeper_credential,
+                max_request_bytes=cluster.zookeeper_max_request_bytes,
             )
         )
         stack.push_async_exit(session)

@@ -143,6 +143,7 @@ async def open_services(
             session_timeout_s=cluster.session_timeout_s,
             name="api",
             credential=cluster.zookeeper_credential,
+            max_request_bytes=cluster.zookeeper_max_request_bytes,
         )
     )
     stack.push_async_exit(session)

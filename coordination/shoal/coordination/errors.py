@@ -8,8 +8,11 @@
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
     │   └── SessionClosed    … because we closed it
-    ├── NoNode, NodeExists, NotEmpty, BadVersion, AccessDenied     (an answer about one path)
+    ├── NoNode, NodeExists, NotEmpty, BadVersion, AccessDenied,    (an answer about one path)
+    │   QuotaExceeded, InvalidPath
     ├── TransactionFailed    a multi was rolled back; carries every result
+    ├── TooLarge             a request, or a group, that the servers would not accept
+    ├── MalformedRequest     a path or a value that has no form on the wire
     ├── NotOwner             the partition has another owner, or none
     ├── NotLeader            another candidate leads, or none
     ├── StaleEpoch           a newer owner or leader has shut us out
@@ -32,7 +35,12 @@ from shoal.core.errors import ShoalError
 
 
 class CoordinationError(ShoalError):
-    """Base of everything that this package raises on purpose."""
+    """Base of everything that this package raises on purpose.
+
+    ``is_final``: neither a later try nor a new session helps, so loops that retry raise it.
+    """
+
+    is_final = False
 
 
 class CannotConnect(CoordinationError):
@@ -87,7 +95,7 @@ class PathError(CoordinationError):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        super().__init__(f"znode {path}: {self.reason}")
+        super().__init__(f"znode {_shown(path)}: {self.reason}")
 
 
 class NoNode(PathError):
@@ -107,7 +115,21 @@ class BadVersion(PathError):
 
 
 class AccessDenied(PathError):
+    is_final = True
     reason = "its access list does not let us; check the credentials of this process"
+
+
+class QuotaExceeded(PathError):
+    is_final = True
+    reason = (
+        "the ZooKeeper quota of a node above it is used up; raise it (zkCli: setquota) or delete "
+        "what is not needed"
+    )
+
+
+class InvalidPath(PathError):
+    is_final = True
+    reason = "ZooKeeper does not accept this path; avoid control characters, '.', '..' and '//'"
 
 
 class ServerError(PathError):
@@ -116,6 +138,30 @@ class ServerError(PathError):
     def __init__(self, path: str, code: int, name: str) -> None:
         self.code, self.reason = code, f"the server answered {name} ({code})"
         super().__init__(path)
+
+
+class TooLarge(CoordinationError):
+    """``size`` and ``limit`` in bytes. It was not sent: the server would close the connection."""
+
+    is_final = True
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        self.what, self.size, self.limit = what, size, limit
+        super().__init__(
+            f"{_shown(what)} needs {size} bytes, and ZooKeeper accepts requests of {limit}; store "
+            "less, or raise jute.maxbuffer on every server and then the setting "
+            "`zookeeper_max_request_bytes` (max_request_bytes of ZkSession)"
+        )
+
+
+class MalformedRequest(CoordinationError):
+    """``why`` says which value has no form on the wire. It was not sent."""
+
+    is_final = True
+
+    def __init__(self, what: str, why: str) -> None:
+        self.what, self.why = what, why
+        super().__init__(f"{_shown(what)} cannot be sent to ZooKeeper: {_shown(why)}")
 
 
 class TransactionFailed(CoordinationError):
@@ -129,6 +175,7 @@ class TransactionFailed(CoordinationError):
         self.results: list[Any] = list(results)
         self.failed_at = next(index for index, result in enumerate(results) if result is not None)
         self.cause: PathError = self.results[self.failed_at]
+        self.is_final = self.cause.is_final
         super().__init__(
             f"transaction of {len(results)} operations rolled back by number {self.failed_at}: "
             f"{self.cause}"
@@ -163,6 +210,8 @@ class StaleEpoch(CoordinationError):
 class Mismatch(CoordinationError):
     """The tree in ZooKeeper was prepared with something that this program cannot work with."""
 
+    is_final = True
+
 
 class BindingRefused(Mismatch):
     """The tree does not belong to the database, or the worker, that it was to serve."""
@@ -185,6 +234,8 @@ class IllegalGroupTransition(CoordinationError):
 
 class GroupError(CoordinationError):
     """A member's request was refused. ``group`` is the group's name."""
+
+    is_final = True
 
     def __init__(self, group: str, message: str) -> None:
         self.group = group
@@ -278,3 +329,9 @@ class MessageTooLarge(CoordinationError):
             f"message {message_id!r} for topic {topic!r} has {size} bytes, {limit} are allowed; "
             "store the payload elsewhere and send its address"
         )
+
+
+def _shown(text: str) -> str:
+    """Return ``text`` without lone surrogates, cut to 200 characters."""
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"

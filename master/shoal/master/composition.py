@@ -6,7 +6,6 @@ Each part is made after those that it needs. What happens in one and concerns an
 
 import asyncio
 import contextlib
-import math
 import socket
 import time
 from collections.abc import Mapping
@@ -35,7 +34,7 @@ from shoal.master.engine.engine import BatchLimits, ClusterFacts, Engine
 from shoal.master.engine.listeners import Listeners
 from shoal.master.loops import Background
 from shoal.master.membership.database_health import DatabaseHealth
-from shoal.master.membership.lost_commits import LOOK, LostCommits
+from shoal.master.membership.lost_commits import LostCommits
 from shoal.master.membership.participation import Participation
 from shoal.master.membership.partitions import PartitionKeeper
 from shoal.master.membership.tree_lease import TreeLease
@@ -213,13 +212,8 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     opened.database.on_fenced(keeper.fenced)
     health = DatabaseHealth(opened.database, cluster.session_timeout_s, clock)
 
-    looked_s = time.monotonic()  # at the start
-
     async def compare() -> None:
-        nonlocal looked_s
-        if time.monotonic() - looked_s >= LOOK * cluster.session_timeout_s:
-            await opened.lost_commits.look()
-            looked_s = time.monotonic()
+        await opened.lost_commits.look_if_due()
         await keeper.compare()
 
     lease = TreeLease(
@@ -227,8 +221,7 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
     )
 
     def on_refused() -> None:
-        nonlocal looked_s
-        looked_s = -math.inf  # an older copy of the database may be why writes are refused
+        opened.lost_commits.suspect()
         lease.look()
 
     keeper.on_stranded = on_refused

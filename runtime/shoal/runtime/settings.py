@@ -37,6 +37,8 @@ class ClusterSettings(BaseSettings):
     zookeeper: str = "127.0.0.1:2181"  # host:port,host:port/chroot
     # scheme:secret, as "digest:user:password"; empty: none, and every client may do everything
     zookeeper_credential: str = Field(default="", pattern=r"^$|^\w+:.+$", repr=False)
+    # Largest request that the ZooKeeper servers accept (their jute.maxbuffer), in bytes
+    zookeeper_max_request_bytes: int = Field(default=1_048_575, ge=65_536)
     database_url: str = ""  # empty: SQLite in the data folder
     # PostgreSQL: a connection that is silent for this time is given up.
     database_silence_s: float = Field(default=10.0, ge=1)

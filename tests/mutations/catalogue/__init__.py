@@ -27,6 +27,7 @@ from tests.mutations.catalogue.coordination import (
     damage,
     group,
     keys,
+    limits,
 )
 from tests.mutations.catalogue.master import (
     admission,
@@ -100,6 +101,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *children.MUTATIONS,
     *slots.MUTATIONS,
     *keys.MUTATIONS,
+    *limits.MUTATIONS,
     *text.MUTATIONS,
     *usage.MUTATIONS,
     *views.MUTATIONS,

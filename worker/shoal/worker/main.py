@@ -123,6 +123,7 @@ async def _run(
             session_timeout_s=cluster.session_timeout_s,
             name=worker_id,
             credential=cluster.zookeeper_credential,
+            max_request_bytes=cluster.zookeeper_max_request_bytes,
         )
     )
     stack.push_async_exit(session)

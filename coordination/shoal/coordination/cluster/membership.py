@@ -34,6 +34,9 @@ class Membership:
     another object of the same session with the same id: it stays registered until its block ends.
     Entering returns when the member is registered. A member whose wall clock is off by seconds
     adds by how much (MemberInfo.clock_ahead_s).
+
+    Raises TooLarge at construction if ``data`` is too large for ZooKeeper. Entering raises errors
+    that no retry can cure, such as AccessDenied.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Membership:
         self._turn: NodeTurn | None = None  # inside the block
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None]
+        session.require_room(f"the znode of member {member_id}", self._encoded())
 
     async def __aenter__(self) -> Self:
         self._unsubscribe = self._session.on_state(lambda _: self._recheck.set())
@@ -98,7 +102,11 @@ class Membership:
             await self._session.delete(self._path, missing_ok=True)
 
     async def update(self, data: Mapping[str, Any]) -> None:
-        """Replace the data. Without a connection it is written after the next one is made."""
+        """Replace the data. Without a connection it is written after the next one is made.
+
+        Raises TooLarge, and keeps the data that it has.
+        """
+        self._session.require_room(f"the znode of member {self.member_id}", self._encode(data))
         self._data = dict(data)
         is_current = self._turn is not None and self._turn.is_current
         if not is_current or self._registered_in != self._session.generation:
@@ -116,9 +124,12 @@ class Membership:
             await self._session.set(self._path, self._encoded())
 
     def _encoded(self) -> bytes:
+        return self._encode(self._data)
+
+    def _encode(self, data: Mapping[str, Any]) -> bytes:
         ahead_s = self._clock.ahead_s
         clock = {} if ahead_s is None else {CLOCK_AHEAD_S: ahead_s}
-        return json.dumps({**self._data, **clock, INCARNATION: self._incarnation}).encode()
+        return json.dumps({**data, **clock, INCARNATION: self._incarnation}).encode()
 
     async def _run(self, turn: NodeTurn) -> None:
         await turn.has_come.wait()
@@ -130,6 +141,8 @@ class Membership:
             except NodeExists:
                 continue  # it came after we read
             except CoordinationError as error:
+                if error.is_final and not self._registered.is_set():
+                    raise
                 if not error.retriable:
                     log.warning("registration failed", member=self.member_id, error=str(error))
             try:

@@ -20,12 +20,10 @@ from shoal.coordination.assignors import (
 )
 from shoal.coordination.assignors.member import NO_GENERATION
 from shoal.coordination.errors import (
-    AccessDenied,
     CoordinationError,
-    GroupError,
-    Mismatch,
     SessionLost,
 )
+from shoal.coordination.group.instance_claim import InstanceClaim
 from shoal.coordination.group.listener import GroupListener, HeldPartitions, TooSlow
 from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_any
 from shoal.coordination.group.model import GroupMetadata
@@ -95,6 +93,7 @@ class Group:
             self._listener, name, PATIENCE * self._settings.rebalance_timeout_s
         )
         self._member: Participant | None = None
+        self._claim = InstanceClaim()
         self._registered_id = ""  # under which we may still be registered
         self._polls = _Polls(self._settings.max_poll_interval_s)
         self._listeners: list[Callable[[GroupMetadata], None]] = []
@@ -188,11 +187,11 @@ class Group:
                 return
             try:
                 await self._live()
-            except (GroupError, Mismatch, AccessDenied):
-                raise
             except (Expelled, TooSlow, SessionLost) as error:
                 log.warning("out of the group; joining anew", group=self.name, reason=str(error))
             except CoordinationError as error:
+                if error.is_final:
+                    raise
                 log.warning("group not reached", group=self.name, error=str(error))
                 await wait_any(RETRY_S, self._leaving.wait())
 
@@ -207,6 +206,7 @@ class Group:
             cooperative=self._protocol is RebalanceProtocol.COOPERATIVE,
             instance_id=self._settings.instance_id,
             client_id=self._settings.client_id,
+            claim=self._claim,
         )
         life = Life(
             session=self._session,

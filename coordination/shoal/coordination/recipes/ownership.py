@@ -91,6 +91,7 @@ class Ownership:
 
     An unexpected error while a partition is acquired or released is logged. Acquiring or releasing
     is tried again a second later, and meanwhile other ownerships of the session have their turn.
+    Raises TooLarge at construction if the data of its nodes is too large for ZooKeeper.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Ownership:
     ) -> None:
         self._session, self.owner_id, self._owner_path = session, nodes.owner_id, nodes.path
         self._data = json.dumps({**nodes.data, "owner_id": nodes.owner_id}).encode()
+        session.require_room(f"the owner node of {nodes.owner_id}", self._data)
         self._listener = listener
         self._takeover_delay_s, self._reread_s = takeover_delay_s, reread_s
         self._wanted: frozenset[int] = frozenset()

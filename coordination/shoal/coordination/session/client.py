@@ -49,10 +49,10 @@ _REQUEST = struct.Struct("!iii")  # length of what follows, xid, type
 class _Answer:
     """Passes an answer on at once, on the thread that sets it (mostly the connection's)."""
 
-    __slots__ = ("_done",)
+    __slots__ = ("_done", "body")
 
-    def __init__(self, done: Callable[[Any, Exception | None], None]) -> None:
-        self._done = done
+    def __init__(self, body: bytes, done: Callable[[Any, Exception | None], None]) -> None:
+        self.body, self._done = body, done  # the body of the request
 
     def set(self, value: Any = None) -> None:
         self._done(value, None)
@@ -193,7 +193,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
             self._sequence = self._sequence % 0x7FFFFFFF + 1
             # From here on it may have been sent: it is not sent again after a reconnect.
             pending.append((request, answer, self._sequence))
-            body = request.serialize()
+            body = answer.body if type(answer) is _Answer else request.serialize()
             messages += _REQUEST.pack(8 + len(body), self._sequence, request.type), body
         self._write(b"".join(messages), connect_timeout)
 
@@ -261,16 +261,22 @@ class Client(KazooClient):  # type: ignore[misc]
         self._connection = _Connection(self, self._conn_retry.copy(), logger=self.logger)
 
     def submit(
-        self, request: Any, session_id: int, done: Callable[[Any, Exception | None], None]
+        self,
+        request: Any,
+        body: bytes,
+        session_id: int,
+        done: Callable[[Any, Exception | None], None],
     ) -> None:
         """Send ``request`` in this session; ``done(answer, error)`` is called on any thread.
+
+        ``body`` is the request as ``wire.serialize`` returned it, so it can be sent.
 
         kazoo may report a request twice when the client is closed meanwhile: the first counts.
         """
         if self._session_id != session_id:  # the caller does not know of the new one yet
             done(None, kazoo_errors.SessionExpiredError())
             return
-        self._call(request, _Answer(done))
+        self._call(request, _Answer(body, done))
 
     def doubt(self, session_id: int) -> None:
         """Connect again: on this connection a server says that the session is over.

@@ -130,8 +130,8 @@ class SessionHeartbeat:
             self._asked = now
             confirms = not self._is_confirmed
             done = partial(self._answered, session, confirms, now, boottime())
-            check = wire.multi([wire.check(self._root, -1)])
-            self._client.submit(check if confirms else wire.sync(self._root), session, done)
+            beat = wire.multi([wire.check(self._root, -1)]) if confirms else wire.sync(self._root)
+            self._client.submit(beat, beat.serialize(), session, done)
         elif now - asked > SILENCE * timeout_s:
             log.warning("no answer to the heartbeat", session=self._name)
             self._asked = None
@@ -172,7 +172,8 @@ class SessionHeartbeat:
         log.error("event loop stands still; its session is left to end", session=self._name)
         self._is_held = True
         self._turned.clear()
-        self._client.submit(wire.sync(self._root), session, self._stand_still)
+        sync = wire.sync(self._root)
+        self._client.submit(sync, sync.serialize(), session, self._stand_still)
 
     def _stand_still(self, _: Any, error: Exception | None) -> None:
         """Called by the connection thread; at once, and by others, if there is an error."""

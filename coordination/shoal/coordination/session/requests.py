@@ -35,7 +35,8 @@ class Proof(Enum):
 
 class Requests(ABC):
     """What can be asked of ZooKeeper, below a chroot. All calls may raise ConnectionLoss,
-    SessionLost and AccessDenied besides what they name."""
+    SessionLost and AccessDenied besides what they name, and, without sending anything, TooLarge
+    and MalformedRequest."""
 
     _chroot: str
     _acl: wire.Acl  # of what we create

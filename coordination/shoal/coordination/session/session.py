@@ -22,8 +22,10 @@ from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
     CoordinationError,
+    MalformedRequest,
     SessionClosed,
     SessionLost,
+    TooLarge,
 )
 from shoal.coordination.session import wire
 from shoal.coordination.session.boottime import boottime
@@ -45,6 +47,7 @@ T = TypeVar("T")
 
 # A fraction of the negotiated session timeout.
 PROOF = 0.7  # how long an answer proves the session, counted from the sending of its request
+NODE_BYTES = 4096  # what a create needs besides its data at most: path, access list, header
 CHECK = 1 / 40  # of it too: pause between two checks whether the proof has ended
 
 
@@ -54,6 +57,8 @@ class ZkSession(Requests):
     ``hosts`` is "host:port,host:port/chroot"; the chroot is created if missing, and all paths
     are below it. ``credential`` is "scheme:secret" (for digest "digest:user:password"): it is shown
     on every connection, and what the session creates is closed to connections without it.
+    ``max_request_bytes`` is what the servers accept (their jute.maxbuffer). A larger request is
+    never sent: it would cost every user of the session the connection.
 
     **Is the session alive?** The absence of an answer proves nothing: a client that is cut off
     learns of its session's end only after it reconnects. ``proven_until`` is the moment
@@ -78,10 +83,12 @@ class ZkSession(Requests):
         connect_timeout_s: float = 15.0,
         close_timeout_s: float = 3.0,
         credential: str = "",
+        max_request_bytes: int = wire.MAX_REQUEST_BYTES,
     ) -> None:
         servers, slash, chroot = hosts.partition("/")
         self._servers, self._chroot = servers, (slash + chroot).rstrip("/")
         self.name = name
+        self.max_request_bytes = max_request_bytes
         self._credential, self._acl = credential, wire.Acl(credential)
         self.timeout_s = session_timeout_s  # negotiated, once connected
         self._connect_timeout_s = connect_timeout_s
@@ -279,6 +286,12 @@ class ZkSession(Requests):
 
     # ------------------------------------------------------------------ requests
 
+    def require_room(self, what: str, data: bytes) -> None:
+        """Raise TooLarge if a node with ``data`` could not be created. ``what`` is for people."""
+        size = NODE_BYTES + len(data)
+        if size > self.max_request_bytes:
+            raise TooLarge(what, size, self.max_request_bytes)
+
     def _watch(self, callback: WatchCallback | None) -> "_Watch | None":
         return None if callback is None else _Watch(self, callback)
 
@@ -292,6 +305,11 @@ class ZkSession(Requests):
     ) -> "asyncio.Future[T]":
         future: asyncio.Future[T] = self._loop.create_future()
         what = f"{verb} {path}"
+        try:
+            body = wire.serialize(request, what, self.max_request_bytes)
+        except (TooLarge, MalformedRequest) as error:
+            future.set_exception(error)
+            return future
         if self.state is not SessionState.CONNECTED:
             future.set_exception(SessionClosed(what) if self._closed else ConnectionLoss(what))
             return future
@@ -321,7 +339,7 @@ class ZkSession(Requests):
                 self._heartbeat.prove(session_id, sent, confirms=confirms)
             self._post(answered, answer, error)
 
-        self._client.submit(request, session_id, deliver)
+        self._client.submit(request, body, session_id, deliver)
         return future
 
     # ------------------------------------------------------------------ hand-over

@@ -18,6 +18,10 @@ from shoal.coordination import errors
 
 PERSISTENT, EPHEMERAL, SEQUENTIAL = 0, 1, 2
 
+# What servers accept by default (jute.maxbuffer), in bytes, with the request's header.
+MAX_REQUEST_BYTES = 0xFFFFF
+_HEADER_BYTES = 8  # number and type of the request
+
 _INT = struct.Struct("!i")
 _OPERATION = struct.Struct("!iBi")  # type, whether this is the end, error
 
@@ -200,12 +204,30 @@ def multi(requests: Sequence[Any]) -> Any:
     return _Multi(list(requests))
 
 
+def serialize(request: Any, what: str, limit: int) -> bytes:
+    """Return ``request`` without its header. ``limit`` is in bytes, with the header.
+
+    Raises TooLarge and MalformedRequest: sent, or found out by the connection's thread, either
+    would cost all users of the connection their requests.
+    """
+    try:
+        body: bytes = request.serialize()
+    except (ValueError, TypeError, AttributeError, struct.error) as error:
+        raise errors.MalformedRequest(what, str(error)) from error
+    size = _HEADER_BYTES + len(body)
+    if size > limit:
+        raise errors.TooLarge(what, size, limit)
+    return body
+
+
 _PATH_ERRORS: dict[type[Exception], type[errors.PathError]] = {
     kazoo_errors.NoNodeError: errors.NoNode,
     kazoo_errors.NodeExistsError: errors.NodeExists,
     kazoo_errors.NotEmptyError: errors.NotEmpty,
     kazoo_errors.BadVersionError: errors.BadVersion,
     kazoo_errors.NoAuthError: errors.AccessDenied,
+    kazoo_errors.QuotaExceededError: errors.QuotaExceeded,
+    kazoo_errors.BadArgumentsError: errors.InvalidPath,
 }
 _NOT_DONE = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 

@@ -21,6 +21,8 @@ in place while all masters were stopped. Under running masters, ids that were lo
 again until the next look.
 """
 
+import math
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -41,11 +43,19 @@ class LostCommits:
     """Compares the database with the watermark in the tree."""
 
     def __init__(
-        self, database: Database, session: ZkSession, cluster: str, clock: Callable[[], datetime]
+        self,
+        database: Database,
+        session: ZkSession,
+        cluster: str,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``cluster`` is its uid; ``clock`` returns aware UTC times."""
+        """``cluster`` is its uid; ``clock`` returns aware UTC times, ``monotonic`` seconds."""
         self._database, self._cluster, self._clock = database, cluster, clock
+        self._monotonic, self._session = monotonic, session
         self._node = WatermarkNode(session, cluster)
+        self._looked_s = -math.inf  # monotonic, when the last completed look began
+        self._suspicions = 0
         self._mark: Watermark | None = None  # what this master has seen, as the znode can be lost
         self._lost_at: str | None = None
 
@@ -58,8 +68,27 @@ class LostCommits:
         except (TypeError, ValueError):  # none, or junk in the znode
             return None
 
+    def suspect(self) -> None:
+        """Make the next look due now: the database refused a write, so it may be an older copy."""
+        self._suspicions += 1
+
+    async def look_if_due(self) -> None:
+        """Look ``LOOK`` session timeouts after the last look, or after a suspicion.
+
+        A look that fails stays due. Raises ShoalError.
+        """
+        late = self._monotonic() - self._looked_s >= LOOK * self._session.timeout_s
+        if late or self._suspicions:
+            await self.look()
+
     async def look(self) -> None:
         """Compare the two, and repair a database that is behind. Raises ShoalError."""
+        began_s, seen = self._monotonic(), self._suspicions
+        await self._compare()
+        self._looked_s = began_s
+        self._suspicions -= seen  # a write that was refused meanwhile makes another look due
+
+    async def _compare(self) -> None:
         stored = await self._node.read()
         async with self._database.unit_of_work(read_only=True) as uow:
             progress = await uow.watermarks.read()

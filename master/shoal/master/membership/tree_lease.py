@@ -45,6 +45,7 @@ class TreeLease:
     async def run(self) -> None:
         """Run for ever. Raises BoundElsewhere, which ends the master: others serve the database."""
         while True:
+            self._look.clear()  # first: a refusal during the look makes another one due
             try:
                 await self._beat()
                 await self._compare()
@@ -52,7 +53,6 @@ class TreeLease:
                 if not error.retriable:
                     raise
                 log.debug("beat not stored", error=str(error))  # the database's health says so
-            self._look.clear()
             try:
                 async with asyncio.timeout(self._interval_s):
                     await self._look.wait()

@@ -30,10 +30,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     kinds: Counter[str] = Counter()
     submit = Client.submit
 
-    def counted(self: Client, request: Any, session_id: int, done: Callable[..., None]) -> None:
+    def counted(
+        self: Client, request: Any, body: bytes, session_id: int, done: Callable[..., None]
+    ) -> None:
         kind = type(request).__name__
         kinds[kind] += kind != "Sync"
-        submit(self, request, session_id, done)
+        submit(self, request, body, session_id, done)
 
     monkeypatch.setattr(Client, "submit", counted)
     return kinds

@@ -1,6 +1,7 @@
 """A database that has lost commits is noticed, and gives none of the lost ids again."""
 
 import asyncio
+import json
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,15 +16,18 @@ from structlog.testing import capture_logs
 
 from shoal.coordination import ZkSession
 from shoal.coordination.cluster import layout
-from shoal.core.runs.records import Watermark
-from shoal.master.membership.lost_commits import LostCommits
+from shoal.core.runs.commands import CommandType
+from shoal.core.runs.records import PartitionRow, Watermark
+from shoal.master.membership.lost_commits import LOOK, LostCommits
 from shoal.sql import Database
+from shoal.sql.errors import DatabaseUnavailable
 from shoal.sql.repositories.upkeep.watermarks import MARGIN
 from shoal.sql.schema.tables import cluster, event
+from tests.integration.master.conftest import PARTITIONS, Bench
 from tests.support.clock import utc_now
 from tests.support.database.databases import migrated_url
 from tests.support.database.postgresql import PostgresqlServer
-from tests.support.waiting import STEADY_SESSION_S
+from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
 Copy = Callable[[], Awaitable[str]]
 
@@ -227,3 +231,85 @@ async def test_loss_is_reported_for_a_week(sqlite_url: str, session: ZkSession) 
         assert master.reported is not None
         now += timedelta(days=8)
         assert master.reported is None
+
+
+async def test_looks_are_a_session_timeout_apart_unless_a_write_was_refused(
+    sqlite_url: str, session: ZkSession
+) -> None:
+    now_s = 1000.0
+    async with Database(sqlite_url) as database:
+        async with database.unit_of_work() as uow:
+            uid = await uow.cluster.uid()
+            await uow.commit()
+        master = LostCommits(database, session, uid, utc_now, lambda: now_s)
+        await master.look()
+
+        async def sees(last: int) -> bool:
+            await master.look_if_due()
+            return f'"event": {last}'.encode() in (await session.get(layout.WATERMARK)).data
+
+        now_s += 0.99 * LOOK * session.timeout_s
+        assert not await sees(last := await happen(database)), "an idle cluster pays for each look"
+        now_s += 0.02 * LOOK * session.timeout_s
+        assert await sees(last)
+        assert not await sees(last := await happen(database))
+        master.suspect()
+        assert await sees(last)
+        assert not await sees(await happen(database)), "one refused write makes one look due"
+
+
+async def test_look_that_failed_stays_due(
+    sqlite_url: str, session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Database(sqlite_url) as database:
+        async with database.unit_of_work() as uow:
+            uid = await uow.cluster.uid()
+            await uow.commit()
+        master = LostCommits(database, session, uid, utc_now, lambda: 0.0)
+        await master.look()
+        last = await happen(database)
+        master.suspect()
+        with monkeypatch.context() as failing:
+            failing.setattr(database, "unit_of_work", _unavailable)
+            with pytest.raises(DatabaseUnavailable):
+                await master.look_if_due()
+        await master.look_if_due()
+        assert f'"event": {last}'.encode() in (await session.get(layout.WATERMARK)).data
+
+
+def _unavailable(**_: object) -> None:
+    raise DatabaseUnavailable("gone")
+
+
+async def test_master_whose_write_is_refused_looks_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the time of a look nor that of a beat comes while the test runs."""
+    monkeypatch.setattr("shoal.master.membership.lost_commits.LOOK", 1e6)
+    monkeypatch.setattr("shoal.master.membership.tree_lease.BEAT", 1e6)
+    workflow = await bench.publish({"a": {}})
+    async with bench.master():
+        async with asyncio.timeout(DEADLINE_S):
+            while (
+                sum(one.owner is not None for one in await partitions(bench.database)) < PARTITIONS
+            ):
+                await asyncio.sleep(0.02)
+        node = await bench.session.get(layout.WATERMARK)
+        known = json.loads(node.data)
+        lost = known["ids"]["event"] + 10**6
+        known["ids"]["event"] = lost
+        await bench.session.set(layout.WATERMARK, json.dumps(known).encode())
+        async with bench.database.unit_of_work() as uow:
+            await uow.partitions.raise_epochs(
+                {one.index: one.epoch + 10**4 for one in await uow.partitions.all()}, "another"
+            )
+            await uow.commit()
+        await bench.command(CommandType.START, workflow, "k")
+        async with asyncio.timeout(DEADLINE_S):
+            while not json.loads((await bench.session.get(layout.WATERMARK)).data)["lost_at"]:
+                await asyncio.sleep(0.02)
+
+
+async def partitions(database: Database) -> list[PartitionRow]:
+    async with database.unit_of_work(read_only=True) as uow:
+        return await uow.partitions.all()

@@ -19,6 +19,7 @@ _STRANDED = "tests/integration/master/membership/test_stranded.py"
 _WRONG = "tests/integration/worker/faults/test_wrong_tree.py"
 _HEALTH = "tests/integration/api/cluster/test_standstill.py"
 _LOST = Place("shoal.master.membership.lost_commits")
+_COMPOSITION = Place("shoal.master.composition")
 _WATERMARKS = Place("shoal.sql.repositories.upkeep.watermarks")
 _BEHIND = "tests/integration/master/membership/test_lost_commits.py"
 _READER = "tests/integration/coordination/test_owners.py"
@@ -26,8 +27,44 @@ _READER = "tests/integration/coordination/test_owners.py"
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "a database that has lost commits is served as it is",
-        _LOST["look"].replace("if missing:\n    ...", "if False:\n    ..."),
+        _LOST["_compare"].replace("if missing:\n    ...", "if False:\n    ..."),
         f"{_BEHIND}::test_lost_beats_are_lost_commits_too[sqlite]",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a refused write does not hint at an older copy of the database",
+        _COMPOSITION["on_refused"].drop("opened.lost_commits.suspect()"),
+        f"{_BEHIND}::test_master_whose_write_is_refused_looks_at_once[sqlite]",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a master that gives partitions up waits for its next beat to compare the database",
+        _COMPOSITION["on_refused"].drop("lease.look()"),
+        f"{_BEHIND}::test_master_whose_write_is_refused_looks_at_once[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a refused write during a look of the tree's lease is forgotten",
+        _LEASE["run"].replace(
+            "async with asyncio.timeout(self._interval_s): ...",
+            "self._look.clear()\nasync with asyncio.timeout(self._interval_s): ...",
+        ),
+        "tests/unit/master/test_tree_lease.py::test_refusal_during_a_look_makes_another_one_due",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a database that is behind is found when masters start and never later",
+        _LOST["look_if_due"].never("late or self._suspicions"),
+        f"{_BEHIND}::test_looks_are_a_session_timeout_apart_unless_a_write_was_refused",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an idle cluster compares the watermark at every beat",
+        _LOST["look_if_due"].always("late or self._suspicions"),
+        f"{_BEHIND}::test_looks_are_a_session_timeout_apart_unless_a_write_was_refused",
+    ),
+    Promise.ONE_LIVE_ATTEMPT.broken_if(
+        "a comparison with the watermark that failed counts",
+        _LOST["look"].replace(
+            "await self._compare()\nself._looked_s = began_s\nself._suspicions -= seen",
+            "self._looked_s = began_s\nself._suspicions -= seen\nawait self._compare()",
+        ),
+        f"{_BEHIND}::test_look_that_failed_stays_due",
     ),
     Promise.ONE_LIVE_ATTEMPT.broken_if(
         "ids of lost commits are given again",
