@@ -88,6 +88,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         "[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
+        "a recovery of a quarantined child waits for the request of its parent, and that for it",
+        _REQUESTS["carry_out"].replace(
+            "is_held = True\nself.waiting.add(command.id)", "self.waiting.add(command.id)\nreturn"
+        ),
+        f"{_TESTS}::test_requests_of_users_overtake_messages_to_a_quarantined_child",
+    ),
+    Promise.PROGRESS.broken_if(
         "a request to a child is taken for its start",
         _COMMANDS["parents"].drop("c.type == CommandType.START"),
         f"{_TESTS}::test_only_starts_of_children_have_parents_that_wait_for_them",
