@@ -71,6 +71,7 @@ THOROUGH = (
 ONE_DATABASE = ("integration/alert", "integration/insight", "integration/master")
 #: Files that use ``tests.support.length``: ``make test-all`` repeats them with all their cases.
 LONG_FORMS = (
+    "integration/master/engine/test_large_batches.py",
     "integration/master/upkeep/test_purge_waits.py",
     "unit/client/sdk/test_sdk_types.py",
     "unit/coordination/group/test_group_simulation.py",

@@ -11,6 +11,7 @@ It does no IO and reads no clock; its caller stores the group before sending the
 - ``model``: ``GroupMetadata``, all that a coordinator remembers. ``coordinator``: ``decide``.
 - ``codec``: a group as the bytes of a znode. It is written on condition that the znode's version
   is still the one that was read.
+- ``instance_claim``: which members of its ``instance_id`` a process may replace.
 - ``participant``: the member's side, just as pure: what to give up, take on and ask for.
 
 And around it what does IO: ``store`` (the znodes, the ensemble's clock), ``listener`` (the
@@ -51,7 +52,8 @@ failed    an error that repetition cannot cure: entering, ``poll`` and ``wait`` 
 - **A member is paused or cut off**: it stops after 0.7 of its session timeout. After a longer pause
   it may consider itself the owner until it notices: work that must never overlap needs an epoch
   (``recipes``).
-- **Two processes with one ``instance_id``**: the younger one fences the older one.
+- **Two processes with one ``instance_id``**: the younger one fences the older one, which ends with
+  FencedInstanceId, also if it was cut off and comes back later (``instance_claim``).
 - **The clocks of members differ**: deadlines run on the ensemble's clock (``store``). Only servers
   whose clocks differ, with a change of leader in the middle of a rebalance, move a deadline.
 - **The group's node is overwritten or deleted**: it is quarantined and written again, and members

@@ -88,6 +88,7 @@ class _Turn:
 
     def _join(self, join: Join) -> None:
         known = self._recognise(join)
+        join = replace(join, replaceable=None)  # was about this request alone
         others = [m for m in self.group.members.values() if known is None or m.id != known.id]
         self._must_agree(join, others)
         if known is None:
@@ -108,7 +109,10 @@ class _Turn:
         if join.instance_id is None:
             self._must_agree(join, list(group.members.values()))
             raise MemberIdRequired(group.name, join.fresh_id)
-        return self._instance(join.instance_id)
+        found = self.group.instance(join.instance_id)
+        if found and join.replaceable is not None and found.id not in join.replaceable:
+            raise FencedInstanceId(group.name, join.fresh_id, join.instance_id)
+        return found
 
     def _must_agree(self, join: Join, others: Sequence[MemberState]) -> None:
         common = set(join.assignors).intersection(*(other.join.assignors for other in others))
@@ -139,6 +143,8 @@ class _Turn:
         gives_nothing_up = set(old.join.owned) <= set(group.assignment.get(member.id, ()))
         is_as_before = join.topics == old.join.topics and self._elect() == group.assignor
         if group.state is GroupState.STABLE and gives_nothing_up and is_as_before:
+            # It reads its partitions with its place, so it need not ask for them.
+            self._put(replace(member, has_synced=old.has_synced))
             self._answer_joined(member)
             return
         self._put(replace(member, is_joining=True))
@@ -299,10 +305,23 @@ class _Turn:
         # A member has not asked for its partitions, or the leader has not assigned them.
         for member in list(group.members.values()):
             is_late_leader = member.id == group.leader_id and not member.has_synced
-            if is_late_leader or not (member.has_synced or member.is_syncing):
+            if not (is_late_leader or not (member.has_synced or member.is_syncing)):
+                continue
+            if member.join.instance_id is None:
                 self._remove(member.id)
+            elif is_late_leader:
+                self._pass_lead(member.id)
+        if group.state is GroupState.STABLE and len(self.group.members) == len(group.members):
+            # Only static members that are restarting: no other member waits for them.
+            self.group = replace(self.group, deadline_s=None)
+            return
         self._rebalance()
         self._gather_if_complete()
+
+    def _pass_lead(self, late_id: str) -> None:
+        """Let a member that waits for its partitions lead, if there is one; both stay members."""
+        waiting = (m.id for m in self.group.members.values() if m.is_syncing and m.id != late_id)
+        self.group = replace(self.group, leader_id=next(waiting, late_id))
 
     def _delete(self) -> None:
         for member in self.group.members.values():
@@ -323,7 +342,7 @@ class _Turn:
         """Return the member. Raises UnknownMemberId, or FencedInstanceId if it was replaced."""
         group = self.group
         if instance_id is not None:
-            member = self._instance(instance_id)
+            member = group.instance(instance_id)
             if member is not None and member.id != member_id:
                 raise FencedInstanceId(group.name, member_id, instance_id)
         found = group.members.get(member_id)
@@ -336,10 +355,6 @@ class _Turn:
         if generation != self.group.generation:
             raise IllegalGeneration(self.group.name, generation, self.group.generation)
         return member
-
-    def _instance(self, instance_id: str) -> MemberState | None:
-        members = self.group.members.values()
-        return next((m for m in members if m.join.instance_id == instance_id), None)
 
     def _put(self, member: MemberState) -> None:
         self.group = replace(self.group, members={**self.group.members, member.id: member})

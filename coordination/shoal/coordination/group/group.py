@@ -25,6 +25,7 @@ from shoal.coordination.errors import (
     SessionLost,
 )
 from shoal.coordination.group.codec import MOST_PARTITIONS
+from shoal.coordination.group.instance_claim import InstanceClaim
 from shoal.coordination.group.listener import GroupListener, HeldPartitions, TooSlow
 from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_any
 from shoal.coordination.group.model import GroupMetadata
@@ -99,6 +100,7 @@ class Group:
             self._listener, name, PATIENCE * self._settings.rebalance_timeout_s
         )
         self._member: Participant | None = None
+        self._claim = InstanceClaim()
         self._registered_id = ""  # under which we may still be registered
         self._polls = _Polls(self._settings.max_poll_interval_s)
         self._listeners: list[Callable[[GroupMetadata], None]] = []
@@ -211,6 +213,7 @@ class Group:
             cooperative=self._protocol is RebalanceProtocol.COOPERATIVE,
             instance_id=self._settings.instance_id,
             client_id=self._settings.client_id,
+            claim=self._claim,
         )
         life = Life(
             session=self._session,

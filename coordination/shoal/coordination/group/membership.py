@@ -281,6 +281,7 @@ class Life:
             await self._store.write(decision.group, view.version)
             self._collisions = 0
         except BadVersion:
+            self._member.note_refusal()
             self._collisions = min(self._collisions + 1, 10)
         except ConnectionLoss as error:
             log.debug("group perhaps not written", member=self._member.id, error=str(error))

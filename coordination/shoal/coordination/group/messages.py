@@ -16,6 +16,8 @@ class Join:
     by the receiver of the request. ``assignors`` are names, the preferred one first.
     ``topics`` are those it subscribes to, with the number of partitions that it knows of each.
     ``owned`` and ``generation`` are for the assignor (see ``assignors.GroupMember``).
+    ``replaceable`` are the members whose place a static member without an id may take; None: any,
+    as for a process that enters for the first time.
     """
 
     member_id: str | None
@@ -27,6 +29,7 @@ class Join:
     owned: Sequence[Partition] = ()
     generation: int = NO_GENERATION
     client_id: str = ""  # a name for people; its id changes with every life, this does not
+    replaceable: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

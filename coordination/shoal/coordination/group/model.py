@@ -58,6 +58,11 @@ class GroupMetadata:
         """The member that runs the assignor; None in an empty group."""
         return self.members.get(self.leader_id or "")
 
+    def instance(self, instance_id: str) -> MemberState | None:
+        """Return the static member that has ``instance_id``."""
+        members = self.members.values()
+        return next((m for m in members if m.join.instance_id == instance_id), None)
+
     @property
     def rebalance_timeout_s(self) -> float:
         """How long members may take to join again: the longest that one of them asks for."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shoal.coordination.assignors import Assignor, Partition
 from shoal.coordination.assignors.member import NO_GENERATION, Assignment
 from shoal.coordination.errors import AssignorFailed
+from shoal.coordination.group.instance_claim import InstanceClaim
 from shoal.coordination.group.messages import Join, Leave, Request, Sync, Tick
 from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.states import GroupState
@@ -35,7 +36,8 @@ class Participant:
     step finds out from the next view. Views may be late, but never older than one before.
 
     ``cooperative`` says that the member keeps working while the group rebalances; all its
-    assignors must then hold back what has to move, as ``cooperative_sticky`` does.
+    assignors must then hold back what has to move, as ``cooperative_sticky`` does. ``claim`` passes
+    from each member of a process to the next one; without it the process enters for the first time.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class Participant:
         cooperative: bool,
         instance_id: str | None = None,
         client_id: str = "",
+        claim: InstanceClaim | None = None,
     ) -> None:
         self.id, self.instance_id, self._client_id = member_id, instance_id, client_id
+        self._claim = claim or InstanceClaim()
         self._assignors, self._partition_counts = assignors, dict(partition_counts)
         self._rebalance_timeout_s, self._cooperative = rebalance_timeout_s, cooperative
         self.owned: set[Partition] = set()
@@ -67,6 +71,8 @@ class Participant:
         if me is None:
             return self._enter(group)
         self._was_member = True
+        if self.instance_id is not None:
+            self._claim.confirm(self.id)
         chore = _chore(group, registered, now_s)
         match group.state:
             case GroupState.PREPARING_REBALANCE:
@@ -82,16 +88,19 @@ class Participant:
         """The session is over: all is lost, and so is the id."""
         return ParticipantStep(lost=self._drop())
 
+    def note_refusal(self) -> None:
+        """The request of the last step was certainly not written."""
+        self._claim.withdraw()
+
     def is_out(self, group: GroupMetadata) -> bool:
         """Whether the group goes on without this member, which has been part of it."""
         return self._is_replaced(group) or (self._was_member and self.id not in group.members)
 
     def _is_replaced(self, group: GroupMetadata) -> bool:
-        instance_id = self.instance_id
-        return (self._was_member and instance_id is not None) and any(
-            member.join.instance_id == instance_id and member.id != self.id
-            for member in group.members.values()
-        )
+        if self.instance_id is None:
+            return False
+        found = group.instance(self.instance_id)
+        return found is not None and found.id != self.id and not self._claim.covers(found.id)
 
     def _enter(self, group: GroupMetadata) -> ParticipantStep:
         """Join for the first time, or again after an eviction."""
@@ -99,9 +108,14 @@ class Participant:
         self._was_member = self._must_rejoin = False
         if group.state is GroupState.DEAD:
             return ParticipantStep(lost=lost)
-        return ParticipantStep(
-            lost=lost, request=self._join(self.id if self.id in group.pending else None)
-        )
+        if self.instance_id is None:
+            return ParticipantStep(
+                lost=lost, request=self._join(self.id if self.id in group.pending else None)
+            )
+        request = self._join(None)
+        old = group.instance(self.instance_id)
+        self._claim.ask(self.id, old.id if old else None)
+        return ParticipantStep(lost=lost, request=request)
 
     def _prepare(self, me: MemberState, chore: Request | None) -> ParticipantStep:
         if me.is_joining:
@@ -151,6 +165,7 @@ class Participant:
             owned=tuple(sorted(self.owned)),
             generation=self.generation,
             client_id=self._client_id,
+            replaceable=self._claim.replaceable,
         )
 
 

@@ -57,7 +57,9 @@ def _wrongly_assigned(group: GroupMetadata) -> str | None:
 
 
 def _haunted(group: GroupMetadata, registered: Set[str]) -> str | None:
-    ghosts = sum(1 for member_id in (*group.members, *group.pending) if member_id not in registered)
+    # Static members are not ghosts: however many of them restart, each keeps its place meanwhile.
+    dynamic = [m.id for m in group.members.values() if m.join.instance_id is None]
+    ghosts = sum(1 for member_id in (*dynamic, *group.pending) if member_id not in registered)
     if ghosts > GHOSTS + len(registered):
         return f"{ghosts} of its members have no session"
     return None

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from shoal.coordination.session.defaults import REREAD_S
 
+LONGEST_S = 1e9  # of what is stored
+LONGEST_ID = 249  # characters, as in Kafka
+
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
@@ -43,11 +46,34 @@ class GroupSettings:
             "reread_s": self.reread_s,
         }
         for name, value in positive.items():
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:
                 raise ValueError(f"{name} must be more than 0 seconds, not {value}")
         for name, value in {
             "initial_rebalance_delay_s": self.initial_rebalance_delay_s,
             "static_grace_s": self.static_grace_s,
         }.items():
-            if value is not None and value < 0:
+            if value is not None and not value >= 0:
                 raise ValueError(f"{name} cannot be less than 0 seconds, {value} is")
+        # These are stored in the group, as JSON numbers and texts that all members can read.
+        for name, value in {
+            "rebalance_timeout_s": self.rebalance_timeout_s,
+            "initial_rebalance_delay_s": self.initial_rebalance_delay_s,
+        }.items():
+            if value > LONGEST_S:
+                raise ValueError(f"{name} can be at most {LONGEST_S:g} seconds, not {value}")
+        if not _is_text(self.client_id):
+            raise ValueError(
+                f"invalid client_id {str(self.client_id)[:100]!r}: use a text without lone "
+                "surrogates, for example the name of the host"
+            )
+        own = self.instance_id
+        if own is not None and not (_is_text(own) and own.strip() and len(own) <= LONGEST_ID):
+            raise ValueError(
+                f"invalid instance_id {str(own)[:100]!r}: use a text of 1 to {LONGEST_ID} "
+                "characters, not blank and without lone surrogates, for example the name of the "
+                "pod; None makes the member a dynamic one"
+            )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value)

@@ -63,8 +63,8 @@ def requeue(draft: Draft, event: TaskRequeued) -> None:
         else:
             finish(draft, task, TaskSignal.KILL, reason=say(Code.REASON_KILLED_UNSTARTED))
         return
-    # Every queueing has a time of its own, whatever the clock says.
-    queued_at = max(draft.at, event.queued_at + timedelta(microseconds=1))
+    # It goes on waiting since it was first queued; the microsecond tells this hold from the last.
+    queued_at = event.queued_at + timedelta(microseconds=1)
     draft.signal(task, TaskSignal.RETURN, worker=None, queued_at=queued_at)
     if draft.failing and draft.rule(task) not in HANDLERS:
         draft.skip(task, SkipCause.FAILING, say(Code.REASON_NOT_STARTED))

@@ -145,6 +145,9 @@ class Sweeper(PeriodicService):
         missing = [
             entries[a.id] for run, a in absent if a.id not in claimed and run.attempts[a.task] is a
         ]
+        if missing:  # unless a worker has put it back between the two reads
+            back = await self._queue.contains(missing)
+            missing = [entry for entry in missing if entry not in back]
         if missing:
             log.warning("queued tasks were missing in the queue", count=len(missing))
             await self._queue.put(missing)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -335,6 +336,84 @@ async def test_a_second_process_with_one_instance_id_fences_the_first(
     assert lost(bench, older) == [ALL]
     await bench.shared_out(younger)
     assert (await read_group(session, "g")).generation == 1
+
+
+async def test_a_replaced_static_member_that_comes_back_is_fenced_and_its_replacement_lives(
+    bench: Bench, session: ZkSession, zk_proxied: str, zk_proxy: TcpProxy
+) -> None:
+    zombie = await bench.join("zombie", instance_id="i", address=zk_proxied, timeout_s=CUT_S)
+    other = await bench.join("other")
+    await bench.shared_out(zombie, other)
+    had, generation = zombie.owned, other.group.generation
+    zk_proxy.freeze()
+    await eventually(lambda: lost(bench, zombie), PATIENCE_S)
+    replacement = await bench.join("replacement", instance_id="i")
+    await eventually(lambda: replacement.owned == had, PATIENCE_S)
+    before = await session.get("/groups/g")
+    zk_proxy.heal()
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(FencedInstanceId, match="'i'"):
+            await zombie.group.wait()
+    with pytest.raises(FencedInstanceId):
+        zombie.group.poll()
+    replacement.group.poll()
+    assert (replacement.owned, zombie.owned) == (had, frozenset())
+    # It has written nothing, and no registration of it is left.
+    assert (await session.get("/groups/g")).stat.version == before.stat.version
+    assert before.stat.version > 0
+    assert await read_registered(other) == {replacement.group.member_id, other.group.member_id}
+    assert other.group.generation == generation
+
+
+@pytest.mark.parametrize("stuck_in", ["working", "finishing"])
+async def test_a_static_member_that_is_replaced_while_it_is_called_back_is_fenced(
+    bench: Bench, stuck_in: str
+) -> None:
+    older = bench.prepare("older", instance_id="i")
+    setattr(older.recorder, stuck_in, for_ever)
+    await bench.enter(older)
+    await eventually(lambda: older.recorder.held == ALL, PATIENCE_S)
+    if stuck_in == "finishing":
+        await bench.join("other")
+        await eventually(lambda: ("older", "revoking") in bench.ledger.calls(), PATIENCE_S)
+    bench.ledger.holders.clear()  # the younger one may hear of it first
+    younger = await bench.join("younger", instance_id="i")
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(FencedInstanceId, match="'i'"):
+            await older.group.wait()
+    assert lost(bench, older) == [ALL]
+    await eventually(lambda: younger.owned, PATIENCE_S)
+    younger.group.poll()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_static_member_that_is_lost_again_and_again_keeps_its_place(
+    bench: Bench, session: ZkSession, times: int
+) -> None:
+    """Each life is a member of another id, and the group has only the last one."""
+    peer, other = await bench.join("a", instance_id="i"), await bench.join("b")
+    await bench.shared_out(peer, other)
+    had, generation = peer.owned, other.group.generation
+    for _ in range(times):
+        was = peer.group.member_id
+        await session.delete(f"/groups/g/members/{was}")
+        await eventually(partial(_owns_again, peer, was, had), PATIENCE_S)
+    assert other.group.metadata.generation == generation
+
+
+def _owns_again(peer: Peer, was: str, had: frozenset[Partition]) -> bool:
+    return peer.group.member_id != was and peer.owned == had
+
+
+async def test_a_static_member_without_grace_is_evicted_at_once(bench: Bench) -> None:
+    settings = replace(QUICK, static_grace_s=0.0)
+    other = await bench.join("other", settings=settings)
+    gone = await bench.join("gone", settings=settings, instance_id="i")
+    await bench.shared_out(other, gone)
+    await gone.leave()
+    await bench.shared_out(other)
+    again = await bench.join("again", settings=settings, instance_id="i")
+    await bench.shared_out(other, again)
 
 
 async def test_a_member_whose_registration_was_deleted_joins_anew(

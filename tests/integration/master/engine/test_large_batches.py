@@ -22,26 +22,27 @@ from shoal.core.runs.commands import CommandType, NewCommand
 from shoal.core.runs.states import TaskState
 from shoal.runtime.settings import ClusterSettings
 from tests.integration.master.conftest import PARTITIONS, Bench
-from tests.support.waiting import DEADLINE_S
+from tests.support.length import share
+from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S
 
 log = structlog.get_logger()
 
-RUNS = int(os.environ.get("SHOAL_LARGE_RUNS", "20"))
+RUNS = int(os.environ.get("SHOAL_LARGE_RUNS", share(20, 5)))
 TASKS = int(os.environ.get("SHOAL_LARGE_TASKS", "1000"))
 PATIENCE_S = DEADLINE_S + RUNS * TASKS / 500
-SESSION_S = 4.0
+LONGEST_STEP_S = 1.0  # of processor time: a session of a few seconds outlives it
 
 
 class Lag:
-    """How late the event loop was, at most."""
+    """The longest time for which the event loop had no turn for others, in processor time."""
 
     worst_s = 0.0
 
     async def watch(self) -> None:
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             await asyncio.sleep(0.005)
-            self.worst_s = max(self.worst_s, time.monotonic() - before - 0.005)
+            self.worst_s = max(self.worst_s, time.thread_time() - before)
 
 
 @asynccontextmanager
@@ -91,7 +92,7 @@ async def test_many_large_runs_are_started_and_taken_over_without_losing_a_parti
 ) -> None:
     workflow = await bench.publish({f"t{n}": {} for n in range(TASKS)})
     await accept_starts(bench, workflow)
-    short = bench.cluster.model_dump() | {"session_timeout_s": SESSION_S}
+    short = bench.cluster.model_dump() | {"session_timeout_s": STEADY_SESSION_S}
     cluster = ClusterSettings(**short)
     with capture_logs() as logged:
         async with lag() as starting, bench.master(cluster) as first:
@@ -107,5 +108,6 @@ async def test_many_large_runs_are_started_and_taken_over_without_losing_a_parti
             assert await worker.work(1) == 0
             assert not second.done()
     log.info("worst lag", start_s=starting.worst_s, takeover_s=taking.worst_s)  # see it with -s
+    assert max(starting.worst_s, taking.worst_s) < LONGEST_STEP_S
     taken = sum(one["count"] for one in logged if one["event"] == "partitions taken")
     assert taken == 2 * PARTITIONS  # each once by each master: none was lost in between

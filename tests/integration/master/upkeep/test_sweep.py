@@ -1,7 +1,7 @@
 """The sweeper: stale entries vanish, valid ones never, a long queue is looked at in parts."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -159,6 +159,25 @@ async def test_task_that_was_returned_and_taken_again_meanwhile_is_not_lost(
             await taken_again.wait()
         assert await worker.report(claim, pb.SUCCEEDED) == pb.ReportVerdict.COMMITTED
         assert await bench.ended(instance.id) is WorkflowState.SUCCEEDED
+
+
+async def test_entry_that_comes_back_while_claims_are_read_is_not_missing(bench: Bench) -> None:
+    """A worker that returns an attempt moves its entry from the claims into the queue."""
+    puts: list[QueueEntry] = []
+
+    class Sought(TaskQueue):
+        async def claimed(self, ids: Collection[int]) -> set[int]:
+            await TaskQueue(bench.session).put([entry])
+            return await super().claimed(ids)
+
+        async def put(self, entries: Iterable[QueueEntry]) -> None:
+            puts.extend(entries)
+
+    run = run_with_queued(1)
+    entry = queue_entry(run, run.attempts["t0"])
+    engine = await engine_of(bench, run)
+    await Sweeper(context_of(bench.database, engine), Sought(bench.session), lambda _: None).sweep()
+    assert puts == []
 
 
 async def test_long_queue_is_looked_at_in_parts(bench: Bench) -> None:

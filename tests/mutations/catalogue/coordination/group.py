@@ -3,6 +3,7 @@
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
+_PLAUSIBILITY = Place("shoal.coordination.group.plausibility")
 _COORDINATOR = Place("shoal.coordination.group.coordinator")
 _STICKINESS = Place("shoal.coordination.assignors.stickiness")
 _PARTICIPANT = Place("shoal.coordination.group.participant")
@@ -10,6 +11,7 @@ _STORE = Place("shoal.coordination.group.store")
 _LIFE = Place("shoal.coordination.group.membership")
 _GROUP = Place("shoal.coordination.group.group")
 _CORE = "tests/unit/coordination/group/test_group_core.py"
+_MANY = "tests/integration/coordination/group/test_group_many.py"
 _STATIC = "tests/unit/coordination/group/test_group_static_members.py"
 _MEMBER = "tests/unit/coordination/group/test_group_participant.py"
 
@@ -36,8 +38,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a leader that does not assign is not succeeded",
-        _COORDINATOR["_tick"].never(
-            "is_late_leader or not (member.has_synced or member.is_syncing)"
+        _COORDINATOR["_tick"].replace(
+            "not (is_late_leader or not (member.has_synced or member.is_syncing))", "True"
         ),
         f"{_CORE}::test_a_leader_that_does_not_assign_in_time_is_succeeded",
     ),
@@ -60,8 +62,34 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "a member that was fenced keeps its partitions",
-        _PARTICIPANT["_is_replaced"].never("self._was_member and instance_id is not None"),
+        _PARTICIPANT["_is_replaced"].never("not self._claim.covers(found.id)"),
         f"{_MEMBER}::test_a_fenced_member_loses_everything_and_asks_for_nothing",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a process that was replaced takes the place of its replacement when it comes back",
+        _GROUP["_live"].drop("claim=self._claim"),
+        "tests/integration/coordination/group/test_group_faults.py::"
+        "test_a_replaced_static_member_that_comes_back_is_fenced_and_its_replacement_lives",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "the group gives a place to a process that does not know its member",
+        _COORDINATOR["_recognise"].never("found.id not in join.replaceable"),
+        f"{_STATIC}::test_a_static_member_takes_only_the_place_of_members_that_it_knows",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a join that was refused makes its process the older one",
+        _PARTICIPANT["note_refusal"].replace("self._claim.withdraw()", "None"),
+        f"{_MEMBER}::test_a_static_member_whose_first_join_comes_too_late_is_still_the_younger_one",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a static member is evicted for what it missed while it restarted",
+        _COORDINATOR["_tick"].never("member.join.instance_id is None"),
+        f"{_STATIC}::test_a_member_that_asks_for_nothing_is_evicted_beside_static_ones",
+    ),
+    Promise.PROGRESS.broken_if(
+        "restarting static members count as damage",
+        _PLAUSIBILITY["_haunted"].drop("m.join.instance_id is None"),
+        f"{_MANY}::test_all_static_members_but_one_may_be_away",
     ),
     Promise.PROGRESS.broken_if(
         "nobody sees off a member that is gone",

@@ -225,6 +225,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_entry_that_went_missing_is_put_again_although_the_clock_was_set_back[sqlite]",
     ),
     Promise.PROGRESS.broken_if(
+        "entries that come back during a sweep are put a second time",
+        _SWEEP["_find_missing"].always("entry not in back"),
+        f"{_TEST_SWEEP}::test_entry_that_comes_back_while_claims_are_read_is_not_missing[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an attempt that is returned has not waited",
+        Place("shoal.core.decide.endings")["requeue"].replace(
+            "event.queued_at + timedelta(microseconds=1)", "draft.at"
+        ),
+        "tests/unit/core/decide/test_decide.py::"
+        "test_attempt_that_its_worker_returns_is_queued_again_and_for_anybody",
+    ),
+    Promise.PROGRESS.broken_if(
         "stale entries stay in the queue",
         _SWEEP["_remove_if_stale"].drop("await self._queue.remove(stale)"),
         f"{_TEST_SWEEP}::test_entries_of_an_ended_instance_vanish_and_valid_ones_stay[sqlite]",

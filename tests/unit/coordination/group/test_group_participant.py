@@ -1,5 +1,7 @@
 """What a member does next, for one view of its group after the other."""
 
+from types import NoneType
+
 from shoal.coordination.assignors import Assignor, Partition, cooperative_sticky, sticky
 from shoal.coordination.group import (
     GroupMetadata,
@@ -11,6 +13,7 @@ from shoal.coordination.group import (
     Tick,
     decide,
 )
+from shoal.coordination.group.instance_claim import InstanceClaim
 
 P0, P1 = Partition("jobs", 0), Partition("jobs", 1)
 DELAY_S, TIMEOUT_S = 3.0, 60.0
@@ -25,7 +28,12 @@ class Node:
         self.now_s = 0.0
 
     def member(
-        self, name: str, *, cooperative: bool = True, instance_id: str | None = None
+        self,
+        name: str,
+        *,
+        cooperative: bool = True,
+        instance_id: str | None = None,
+        claim: InstanceClaim | None = None,
     ) -> Participant:
         self.registered.add(name)
         assign: Assignor = cooperative_sticky if cooperative else sticky
@@ -36,6 +44,7 @@ class Node:
             rebalance_timeout_s=TIMEOUT_S,
             cooperative=cooperative,
             instance_id=instance_id,
+            claim=claim,
         )
 
     def turn(self, participant: Participant) -> ParticipantStep:
@@ -134,6 +143,67 @@ def test_a_fenced_member_loses_everything_and_asks_for_nothing() -> None:
     generation = node.group.generation
     node.settle(new)
     assert (new.owned, node.group.generation) == ({P0, P1}, generation)
+
+
+# ------------------------------------------------------------------ lives of one instance id
+
+
+def test_a_replaced_static_member_is_fenced_in_its_next_life_too() -> None:
+    node, claim = Node(), InstanceClaim()
+    old = node.member("a1", instance_id="i", claim=claim)
+    node.settle(old)
+    new = node.member("b", instance_id="i")
+    node.settle(new)
+    again = node.member("a2", instance_id="i", claim=claim)
+    assert node.turn(again) == ParticipantStep()
+    assert again.is_fenced
+    node.settle(new)
+    assert (list(node.group.members), new.owned) == (["b"], {P0, P1})
+
+
+def test_a_static_member_keeps_its_place_from_life_to_life() -> None:
+    node, claim = Node(), InstanceClaim()
+    node.settle(node.member("a1", instance_id="i", claim=claim))
+    generation = node.group.generation
+    for name in ("a2", "a3"):
+        again = node.member(name, instance_id="i", claim=claim)
+        requests = [node.turn(again).request for _ in range(3)]
+        assert [type(request) for request in requests] == [Join, NoneType, NoneType]  # one write
+        assert (list(node.group.members), again.owned) == ([name], {P0, P1})
+    assert node.group.generation == generation
+
+
+def test_a_static_member_is_not_fenced_by_its_own_join_whose_answer_was_lost() -> None:
+    node, claim = Node(), InstanceClaim()
+    unaware = node.member("a1", instance_id="i", claim=claim)
+    node.turn(unaware)  # written; but its session ends before it sees that
+    again = node.member("a2", instance_id="i", claim=claim)
+    node.settle(again)
+    assert (list(node.group.members), again.is_fenced) == (["a2"], False)
+
+
+def test_a_static_member_whose_first_join_was_lost_takes_the_place_in_its_next_life() -> None:
+    node, claim = Node(), InstanceClaim()
+    node.settle(node.member("before", instance_id="i"))
+    unaware = node.member("a1", instance_id="i", claim=claim)
+    unaware.step(node.group, node.registered, node.now_s)  # never written
+    again = node.member("a2", instance_id="i", claim=claim)
+    node.settle(again)
+    assert (list(node.group.members), again.is_fenced) == (["a2"], False)
+
+
+def test_a_static_member_whose_first_join_comes_too_late_is_still_the_younger_one() -> None:
+    node, claim = Node(), InstanceClaim()
+    node.settle(node.member("a1", instance_id="i", claim=claim))
+    young = node.member("b", instance_id="i")
+    young.step(node.group, node.registered, node.now_s)
+    old = node.member("a2", instance_id="i", claim=claim)
+    node.settle(old)  # it comes back before the younger one's join is written
+    young.note_refusal()
+    node.settle(young)
+    assert (list(node.group.members), young.is_fenced) == (["b"], False)
+    node.turn(old)
+    assert old.is_fenced
 
 
 def test_any_member_sees_off_who_is_gone_and_lets_time_pass() -> None:

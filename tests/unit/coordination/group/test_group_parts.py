@@ -1,6 +1,7 @@
 """The parts of a group that need no server: settings, clock, callbacks, checks of an assignment."""
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -43,6 +44,16 @@ BOTH = frozenset({P0, P1})
         {"reread_s": -1.0},
         {"initial_rebalance_delay_s": -0.1},
         {"static_grace_s": -0.1},
+        {"static_grace_s": math.nan},
+        {"rebalance_timeout_s": math.nan},
+        {"rebalance_timeout_s": math.inf},
+        {"instance_id": ""},
+        {"instance_id": " \t"},
+        {"instance_id": "i\ud800"},
+        {"instance_id": "i" * 250},
+        {"instance_id": 7},
+        {"client_id": "host\udfff"},
+        {"client_id": 7},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:

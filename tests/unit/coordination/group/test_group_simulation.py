@@ -3,8 +3,8 @@
 Members meet at a fake ZooKeeper: one versioned node that holds the group, and one ephemeral node
 for each session. Writes are lost, or done without an answer; views are late; watches do not fire;
 processes are killed, restarted, paused (also beyond the end of their session), stuck with a living
-session, and doubled. After every event the invariants are checked; then the faults end, and the
-group must recover by itself.
+session, doubled, and replaced while they are cut off. After every event the invariants are checked;
+then the faults end, and the group must recover by itself.
 
 To replay a failure: ``Schedule(seed).run()``.
 """
@@ -27,6 +27,7 @@ from shoal.coordination.group import (
     decide,
     participant,
 )
+from shoal.coordination.group.instance_claim import InstanceClaim
 from tests.support.length import share
 
 SESSION_S, REBALANCE_S, DELAY_S, REREAD_S = 10.0, 15.0, 3.0, 5.0
@@ -42,6 +43,8 @@ class Process:
 
     def __init__(self, name: str, instance_id: str | None) -> None:
         self.name, self.instance_id = name, instance_id
+        self.claim = InstanceClaim()
+        self.was_replaced = False  # another process has taken its place in the group
         self.participant: Participant
         self.proved_s = 0.0  # when ZooKeeper last heard of the session
         self.seen = 0  # version of its last view
@@ -68,6 +71,7 @@ class Schedule:
         # The fake ZooKeeper: all versions of the group's node, and who is registered.
         self.versions = [GroupMetadata("g", initial_rebalance_delay_s=DELAY_S)]
         self.sessions: dict[str, Process | None] = {}  # None: the process is dead
+        self.process_of: dict[str, Process] = {}  # member id: whose, for ever
         self.expires_s: dict[str, float] = {}
         self.processes: list[Process] = []
         self.faults: Counter[str] = Counter()
@@ -128,7 +132,9 @@ class Schedule:
             rebalance_timeout_s=REBALANCE_S,
             cooperative=self.cooperative,
             instance_id=process.instance_id,
+            claim=process.claim,
         )
+        self.process_of[member_id] = process
         self.sessions[member_id] = process
         self.touch(process)
 
@@ -171,13 +177,17 @@ class Schedule:
 
     def write(self, process: Process, request: Request) -> None:
         """Set the node if it still has the version that was read; then watches fire."""
-        if process.seen != len(self.versions) - 1 or self.random.random() < self.loss:
+        is_refused = process.seen != len(self.versions) - 1
+        if is_refused or self.random.random() < self.loss:
             self.faults["write refused or lost"] += 1
+            if is_refused:
+                process.participant.note_refusal()
             self.after(0.1, partial(self.once, process))
             return
         group = decide(self.versions[process.seen], request, self.now_s).group
         if group == self.group:
             return
+        self.note_replacement(self.group, group)
         self.versions.append(group)
         if self.random.random() < self.loss:
             self.faults["answer lost"] += 1
@@ -202,12 +212,18 @@ class Schedule:
         leaders = [p for p in self.processes if p.participant.id == self.group.leader_id]
         if leaders and self.random.random() < 0.4:
             process = leaders[0]
-        kind = self.random.choice(["kill", "restart", "pause", "slow", "newcomer", "twin"])
+        kind = self.random.choice(
+            ["kill", "restart", "pause", "slow", "newcomer", "twin", "zombie"]
+        )
         self.faults[kind] += 1
         if kind == "newcomer":
             self.start(None)
         elif kind == "twin":  # two processes with one instance id: the older is fenced
             self.start(process.instance_id)
+        elif kind == "zombie":  # cut off, replaced meanwhile, and back again
+            process.paused_until_s = self.now_s + self.random.uniform(1.0, 3.0) * SESSION_S
+            start_s = self.random.uniform(0.0, 2.0 * SESSION_S)
+            self.after(start_s, lambda: self.start(process.instance_id))
         elif kind in ("pause", "slow"):
             process.paused_until_s = self.now_s + self.random.uniform(0.5, 3.0 * SESSION_S)
             if kind == "slow" and process.participant.id in self.expires_s:
@@ -234,6 +250,17 @@ class Schedule:
         assert not twice, f"{twice} have two owners at {self.now_s}"
         if len(self.versions) > 1:
             assert self.versions[-2].generation <= self.group.generation
+
+    def note_replacement(self, before: GroupMetadata, after: GroupMetadata) -> None:
+        """A process that another one has replaced never takes that one's place."""
+        for member in after.members.values():
+            old = before.instance(member.join.instance_id or "")
+            if old is None or old.id == member.id:
+                continue
+            replaced, new = self.process_of[old.id], self.process_of[member.id]
+            if replaced is not new:
+                assert not new.was_replaced, f"{new.name} fences what replaced it: {replaced.name}"
+                replaced.was_replaced = True
 
     def may_be_stale(self, member: Participant) -> bool:
         """An eager static member that did not join is not evicted, as in Kafka.
@@ -270,7 +297,7 @@ def test_groups_recover_from_anything_and_never_share_a_partition(batch: int) ->
             error.add_note(f"replay with Schedule({seed}).run()")
             raise
     # Every kind of fault has bitten, or this proves nothing.
-    assert len(faults) == 8
+    assert len(faults) == 9
     assert min(faults.values()) > BATCH / 20
 
 
@@ -311,6 +338,13 @@ def test_it_notices_when_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
 def test_it_notices_when_nobody_sees_off_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(participant, "_chore", lambda *_: None)
     with pytest.raises(AssertionError, match="not settled"):
+        run_many(Schedule)
+
+
+def test_it_notices_when_what_was_replaced_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InstanceClaim, "ask", lambda *_: None)
+    monkeypatch.setattr(InstanceClaim, "confirm", lambda *_: None)
+    with pytest.raises(AssertionError, match="fences what replaced it"):
         run_many(Schedule)
 
 

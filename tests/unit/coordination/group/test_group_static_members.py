@@ -1,9 +1,12 @@
 """Members with an ``instance_id``: they restart without a rebalance, and only one has the name."""
 
+from dataclasses import replace
+
 import pytest
 
 from shoal.coordination.errors import FencedInstanceId
 from shoal.coordination.group import (
+    Answer,
     Assigned,
     GroupState,
     Heartbeat,
@@ -104,6 +107,65 @@ def test_a_static_member_is_not_evicted_for_joining_late(table: Table) -> None:
     assert isinstance(joined, Joined)
     # It may still work on what it was given since it last said what it owns.
     assert [list(member.owned) for member in joined.members] == [[], [P1]]
+
+
+def test_a_static_member_that_restarts_during_a_rebalance_keeps_its_place(table: Table) -> None:
+    """Its place is for its grace, which may be longer than the rebalance timeout."""
+    first, second = static_pair(table)
+    table.join(first, instance_id="i1", topics=["mail"])
+    table.join(second, instance_id="i2")
+    table.ask(Sync(first, 2, "i1", {first: [P0], second: [P1]}))
+    before = table.group.deadline_s  # the second has not asked for its partitions
+    table.pass_time(TIMEOUT_S)
+    assert (before is None, table.group.deadline_s) == (False, None)
+    assert list(table.group.members) == [first, second]
+    assert table.is_in(GroupState.STABLE)
+    [joined] = table.join(instance_id="i2")
+    assert isinstance(joined, Joined)
+    assert joined.generation == 2
+
+
+def test_a_static_leader_that_does_not_assign_passes_the_lead_and_keeps_its_place(
+    table: Table,
+) -> None:
+    first, second = static_pair(table)
+    table.join(first, instance_id="i1", topics=["mail"])
+    table.join(second, instance_id="i2")
+    table.ask(Sync(second, 2, "i2"))
+    table.pass_time(TIMEOUT_S)
+    assert table.is_in(GroupState.PREPARING_REBALANCE)
+    assert (list(table.group.members), table.group.leader_id) == ([first, second], second)
+
+
+def test_a_member_that_asks_for_nothing_is_evicted_beside_static_ones(table: Table) -> None:
+    leader = table.new()
+    table.join(instance_id="i1")
+    late = table.new()
+    table.pass_time(DELAY_S)
+    table.pass_time(DELAY_S)
+    [static] = [m.id for m in table.group.members.values() if m.join.instance_id]
+    table.ask(Sync(leader, 1, assignment={leader: [P0], late: [P1]}))
+    assert table.is_in(GroupState.STABLE)
+    table.pass_time(TIMEOUT_S)
+    assert list(table.group.members) == [leader, static]
+    assert table.is_in(GroupState.PREPARING_REBALANCE)
+
+
+def test_a_static_member_takes_only_the_place_of_members_that_it_knows(table: Table) -> None:
+    """A process that comes back names its own former ids; a new one replaces any member."""
+    first, _ = static_pair(table)
+
+    def come_back(*known: str) -> list[Answer]:
+        join = Join(None, "back", ["range"], {"jobs": 2}, TIMEOUT_S, "i1")
+        return table.ask(replace(join, replaceable=frozenset(known)))
+
+    before = table.group
+    [refused] = come_back("some older id")
+    assert error_of(refused, FencedInstanceId).instance_id == "i1"
+    assert table.group == before
+    [joined] = come_back("some older id", first)
+    assert isinstance(joined, Joined)
+    assert "back" in table.group.members
 
 
 def test_static_members_alone_that_are_all_away_are_waited_for(table: Table) -> None:

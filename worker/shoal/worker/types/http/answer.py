@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from shoal.core.untrusted import encodable
 from shoal.worker.types.http import json_path
 from shoal.worker.types.http.values import AnswerPart, Source
 
@@ -48,9 +49,8 @@ class HttpAnswer:
             return json.loads(self.body.read_bytes(), parse_constant=_no_number)
         except RecursionError:
             raise Unusable("the body is JSON with more levels than can be read") from None
-        except ValueError as error:
-            place = f": {error}" if isinstance(error, json.JSONDecodeError) else ""
-            raise Unusable(f"the body is not JSON{place}") from None
+        except ValueError as error:  # of JSON, of UTF-8, or a number of too many digits
+            raise Unusable(f"the body is not JSON: {error}") from None
 
     @property
     def _charset(self) -> str:
@@ -98,13 +98,14 @@ def _no_number(name: str) -> float:
 def as_text(value: Any) -> str:
     """Return a JSON value as an output: texts as they are, null as the empty text.
 
-    Raises Unusable for a number that JSON cannot write.
+    Half a character (a lone surrogate) becomes U+FFFD. Raises Unusable for a number that JSON
+    cannot write.
     """
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return encodable(value)
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return encodable(json.dumps(value, ensure_ascii=False, allow_nan=False))
     except (ValueError, RecursionError):
         raise Unusable("a number in the body is too large") from None
