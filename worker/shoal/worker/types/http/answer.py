@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from shoal.core.untrusted import encodable
 from shoal.worker.types.http import json_path
 from shoal.worker.types.http.values import AnswerPart, Source
 
@@ -98,14 +97,13 @@ def _no_number(name: str) -> float:
 def as_text(value: Any) -> str:
     """Return a JSON value as an output: texts as they are, null as the empty text.
 
-    Half a character (a lone surrogate) becomes U+FFFD. Raises Unusable for a number that JSON
-    cannot write.
+    Raises Unusable for a number that JSON cannot write.
     """
     if value is None:
         return ""
     if isinstance(value, str):
-        return encodable(value)
+        return value
     try:
-        return encodable(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, RecursionError):
         raise Unusable("a number in the body is too large") from None
