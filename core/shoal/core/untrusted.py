@@ -12,7 +12,9 @@ load. One step is one or two microseconds of processor time.
 """
 
 import json
-from typing import Any
+import math
+import re
+from typing import Any, NoReturn
 
 from shoal.core.errors import ShoalError
 
@@ -30,15 +32,45 @@ class NotJson(ValueError):
     """A text that is not JSON, or more of it than is read."""
 
 
-def read_json(text: str | bytes, most: int = MOST_CHARACTERS, levels: int = MOST_LEVELS) -> Any:
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return number
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of half a character
+
+
+def read_json(
+    text: str | bytes,
+    most: int = MOST_CHARACTERS,
+    levels: int = MOST_LEVELS,
+    *,
+    is_strict: bool = False,
+) -> Any:
     """Return the JSON value of a text. Raises NotJson.
 
-    ``most``: characters or bytes. NaN and Infinity are read as Python reads them.
+    ``most``: characters or bytes. ``is_strict``: for values that are written again as JSON or as
+    UTF-8. NaN, Infinity, numbers beyond a float and lone surrogates are refused; otherwise they
+    are read as Python reads them.
     """
     if len(text) > most:
         raise NotJson(f"it has {len(text):,} characters, at most {most:,} are read")
     try:
-        value = json.loads(text)
+        if is_strict:
+            if isinstance(text, bytes):
+                text = text.decode(json.detect_encoding(text))
+            elif not text.isascii():
+                text.encode()
+            value = _STRICT.decode(text)
+        else:
+            value = json.loads(text)
     except RecursionError:
         raise NotJson(f"it has more than {levels} levels") from None
     except ValueError as error:  # of JSON, of UTF-8, or a number of too many digits
@@ -49,6 +81,11 @@ def read_json(text: str | bytes, most: int = MOST_CHARACTERS, levels: int = MOST
         brackets = text.count("[") + text.count("{")
     if brackets > levels and _levels(value) > levels:
         raise NotJson(f"it has more than {levels} levels")
+    if is_strict and isinstance(text, str) and _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise NotJson("it holds half a character (a lone surrogate)") from None
     return value
 
 

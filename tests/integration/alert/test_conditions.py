@@ -20,7 +20,7 @@ from shoal.core.alerts.occurrences import recovery
 from shoal.core.alerts.records import AlertCondition
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.errors import JobTaken
-from shoal.sql.schema.tables import workflow_instance
+from shoal.sql.schema.tables import alert_condition, workflow_instance
 from tests.integration.alert.conftest import Site
 from tests.integration.sql.given import created, definition, published
 from tests.support.servers.authority import Authority
@@ -220,6 +220,18 @@ async def test_dead_mans_switch(watched: Watched) -> None:
     assert reason == "no success for 1d 02h: the last success was 2026-03-02 01:00 UTC"
     await watched.ran(workflow, MONDAY - DAY, ended=MONDAY + 30 * HOUR)  # whatever it was for
     assert not await watched.look(MONDAY + 31 * HOUR)
+
+
+async def test_stored_condition_of_an_unknown_trigger_stops_no_other(watched: Watched) -> None:
+    workflow = await daily(watched)
+    await rule(watched, "workflow.no-success", no_success_for="26h")
+    await watched.ran(workflow, MONDAY, ended=MONDAY + HOUR)
+    assert await watched.look(MONDAY + 28 * HOUR)
+    async with watched.site.database.unit_of_work() as uow:
+        await uow.connection.execute(update(alert_condition).values(trigger="JUNK"))
+        await uow.commit()
+    found = await watched.look(MONDAY + 29 * HOUR)  # it begins again, in place of the junk
+    assert [one.trigger for one in found.values()] == ["workflow.no-success"]
 
 
 async def test_workflow_that_never_succeeded_has_its_time(watched: Watched) -> None:

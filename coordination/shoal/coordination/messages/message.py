@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from shoal.coordination.session.documents import read_json
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -23,7 +25,7 @@ def decode(data: bytes) -> Message:
     """Return the message in ``data``. What no producer wrote is one without id and key."""
     head, _, payload = data.partition(b"\n")
     try:
-        fields = json.loads(head)
+        fields = read_json(head)
         return Message(str(fields["id"]), str(fields["key"]), payload, float(fields["at"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return Message("", "", data, 0.0)

@@ -36,6 +36,7 @@ from shoal.coordination.session.nodes import (
     WatchEvent,
 )
 from shoal.coordination.session.session import ZkSession
+from shoal.core.untrusted import read_count
 
 log = structlog.get_logger()
 
@@ -164,7 +165,7 @@ class OwnedPartition:
         with suppress(NodeExists):
             await self._session.create(self._paths.ledger, b"{}", makepath=True)
         await self._session.sync(self._paths.root)
-        self._counts = _counts((await self._session.get(self._paths.ledger)).data)
+        self._counts = counts_of((await self._session.get(self._paths.ledger)).data)
         await self._read_tail()
         self._position = self._next
         # After the tail: whatever has a number below it is in one of these.
@@ -314,7 +315,7 @@ class OwnedPartition:
             raise NotOwner(self._paths.partition, self._owner_id) from error
 
 
-def _counts(ledger: bytes) -> dict[int, int]:
+def counts_of(ledger: bytes) -> dict[int, int]:
     """Return the deliveries by message; none where another program has written.
 
     Then a message may be delivered more often than it should before it is a dead letter.
@@ -323,8 +324,9 @@ def _counts(ledger: bytes) -> dict[int, int]:
         found = read_json(ledger)
     except ValueError:
         return {}
+    counts = found.items() if isinstance(found, dict) else ()
     return {
-        int(number): count
-        for number, count in (found.items() if isinstance(found, dict) else ())
-        if number.isdecimal() and number.isascii() and type(count) is int and 0 < count < 10**6
+        number: count
+        for name, count in counts
+        if (number := read_count(name)) is not None and type(count) is int and 0 < count < 10**6
     }

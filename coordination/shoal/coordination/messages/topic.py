@@ -9,6 +9,7 @@ from shoal.coordination import znodes
 from shoal.coordination.errors import Mismatch, NodeExists, NoNode
 from shoal.coordination.messages.message import Message, decode
 from shoal.coordination.messages.paths import PartitionPaths
+from shoal.coordination.session.documents import read_json
 from shoal.coordination.session.nodes import Node
 from shoal.coordination.session.session import ZkSession
 
@@ -46,9 +47,11 @@ async def open_topic(session: ZkSession, topic: str, partitions: int = DEFAULT_P
 
     found = await session.retry(create_or_read)
     try:
-        fields = json.loads(found)
+        fields = read_json(found)
         version, count = fields["version"], int(fields["partitions"])
-    except (ValueError, KeyError, TypeError) as error:
+        if not 1 <= count <= MOST_PARTITIONS:
+            raise ValueError(f"partitions is {count}")
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise Mismatch(
             f"znode {path} is not a topic's ({found[:80]!r}); choose another topic or chroot"
         ) from error

@@ -112,9 +112,11 @@ class ChildRuns:
             _apply(child, ChildEvent.MISS)
         return True
 
-    def quarantine(self, index: int, *, is_quarantined: bool) -> None:
-        """Note that a child was quarantined, or is tried again."""
+    def quarantine(self, index: int, instance_id: int | None, *, is_quarantined: bool) -> None:
+        """Note that a child was quarantined, or is tried again; ``instance_id`` None: its start."""
         child = self._children[str(index)]
+        if instance_id is not None:
+            child["instance"] = instance_id
         if is_quarantined:
             child["quarantined"] = True
         else:
@@ -132,6 +134,18 @@ class ChildRuns:
     def with_place(self) -> list[int]:
         """As ``moving``, without those that are quarantined: these hold no place of the window."""
         return [i for i in self.moving() if "quarantined" not in self._children[str(i)]]
+
+    def left_alone(self) -> list[int]:
+        """The quarantined instances, by id, that a task which is to end does not wait for.
+
+        A quarantined start is not among them: the request to stop withdraws it at once.
+        """
+        moving = (self._children[str(i)] for i in self.moving())
+        return [one["instance"] for one in moving if "quarantined" in one and "instance" in one]
+
+    def is_awaited(self) -> bool:
+        """Whether a task that is to end waits for an instance."""
+        return len(self.moving()) > len(self.left_alone())
 
     def working(self) -> list[int]:
         """As ``moving``, without those that wait for other runs of their workflow."""

@@ -254,15 +254,17 @@ def end_early(draft: Draft, attempt: Attempt, termination: Termination) -> None:
 
 
 def stop_children(draft: Draft, attempt: Attempt) -> bool:
-    """Ask the instances of an attempt to stop; False: none of them works."""
+    """Ask the instances of an attempt to stop; False: there is none to wait for.
+
+    A quarantined one has the request too, and no attempt waits for its answer.
+    """
     if draft.kind(attempt.task) not in WITH_CHILDREN:
         return False
     children = ChildRuns(attempt)
-    to_stop = [*children.moving(), *children.paused()]
-    for index in to_stop:
+    for index in [*children.moving(), *children.paused()]:
         ask_child(draft, attempt, children, index, CommandType.STOP)
     draft.note(attempt.task, detail=children.detail)
-    return bool(to_stop)
+    return children.is_awaited()
 
 
 def ask_child(
@@ -275,11 +277,19 @@ def ask_child(
 
 
 def finish_terminated(draft: Draft, attempt: Attempt) -> None:
-    """End an attempt that no worker works on, now or yet: its children have ended."""
+    """End an attempt that no worker works on, now or yet: its children have ended.
+
+    Quarantined ones are left as they are, and named in the reason.
+    """
     if attempt.termination is Termination.TIMEOUT:
         finish(draft, attempt.task, TaskSignal.FAIL, reason=_timed_out(draft, attempt))
-    else:
-        finish(draft, attempt.task, TaskSignal.KILL)
+        return
+    fields: dict[str, Any] = {}
+    # The caller may have changed the children since it read the attempt.
+    if left := ChildRuns(draft.attempt(attempt.task)).left_alone():
+        more = len(left) - 1 or None
+        fields["reason"] = say(Code.REASON_CHILD_QUARANTINED, instance=left[0], more=more)
+    finish(draft, attempt.task, TaskSignal.KILL, **fields)
 
 
 def _timed_out(draft: Draft, attempt: Attempt) -> str:

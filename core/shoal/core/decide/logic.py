@@ -187,7 +187,7 @@ def child_changed(draft: Draft, event: ChildChanged) -> None:
     if event.is_quarantined is None:
         is_new = children.take(event.index, event)
     else:
-        children.quarantine(event.index, is_quarantined=event.is_quarantined)
+        children.quarantine(event.index, event.instance_id, is_quarantined=event.is_quarantined)
         is_new = event.is_quarantined  # only that makes room
     if attempt.state is _T.PAUSED and before is _C.QUEUED and is_new:
         _ask_all(draft, attempt, children, _RUNNING, CommandType.PAUSE)  # it may start only now
@@ -200,7 +200,7 @@ def _go_on(draft: Draft, attempt: Attempt, children: ChildRuns) -> None:
     """Do what follows from how the children stand, in whatever the instance is about to do."""
     if endings.must_end(draft, attempt):
         _ask_all(draft, attempt, children, _STOPPABLE, CommandType.STOP)
-        if children.moving():
+        if children.is_awaited():
             return
         if children.not_succeeded():
             endings.finish_terminated(draft, attempt)

@@ -82,6 +82,8 @@ class UtcDateTime(_Stored[datetime]):
         try:
             if isinstance(value, datetime):
                 return value.astimezone(UTC)
+            if isinstance(value, str):
+                raise ValueError(f"{value:.50} is not a time of the years 1 to 9999")
             return _EPOCH + timedelta(microseconds=value)
         except (TypeError, ValueError, OverflowError) as error:
             return UnreadableValue(error)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import GroupMetadata, Partition, SessionState, ZkSession, read_group
+from shoal.coordination import Group, GroupMetadata, Partition, SessionState, ZkSession, read_group
 from shoal.coordination.errors import FencedInstanceId
 from shoal.coordination.group import GroupState
 from tests.integration.coordination.conftest import delete_request, eventually, set_request
@@ -18,6 +19,7 @@ from tests.support.zookeeper.server import expire_session
 
 ALL = jobs(*range(6))
 CUT_S = 6.0  # session timeout of those who are to lose their session by silence
+LENIENT = replace(QUICK, static_grace_s=36_000.0)
 IMPATIENT = replace(QUICK, rebalance_timeout_s=5.0)
 
 
@@ -341,14 +343,18 @@ async def test_a_second_process_with_one_instance_id_fences_the_first(
 async def test_a_replaced_static_member_that_comes_back_is_fenced_and_its_replacement_lives(
     bench: Bench, session: ZkSession, zk_proxied: str, zk_proxy: TcpProxy
 ) -> None:
-    zombie = await bench.join("zombie", instance_id="i", address=zk_proxied, timeout_s=CUT_S)
-    other = await bench.join("other")
+    zombie = await bench.join(
+        "zombie", settings=LENIENT, instance_id="i", address=zk_proxied, timeout_s=CUT_S
+    )
+    other = await bench.join("other", settings=LENIENT)
     await bench.shared_out(zombie, other)
+    await eventually(partial(_all_have_synced, other, zombie), PATIENCE_S)
     had, generation = zombie.owned, other.group.generation
     zk_proxy.freeze()
     await eventually(lambda: lost(bench, zombie), PATIENCE_S)
-    replacement = await bench.join("replacement", instance_id="i")
+    replacement = await bench.join("replacement", settings=LENIENT, instance_id="i")
     await eventually(lambda: replacement.owned == had, PATIENCE_S)
+    await eventually(partial(_all_have_synced, other, replacement), PATIENCE_S)
     before = await session.get("/groups/g")
     zk_proxy.heal()
     async with asyncio.timeout(PATIENCE_S):
@@ -391,7 +397,8 @@ async def test_a_static_member_that_is_lost_again_and_again_keeps_its_place(
     bench: Bench, session: ZkSession, times: int
 ) -> None:
     """Each life is a member of another id, and the group has only the last one."""
-    peer, other = await bench.join("a", instance_id="i"), await bench.join("b")
+    peer = await bench.join("a", settings=LENIENT, instance_id="i")
+    other = await bench.join("b", settings=LENIENT)
     await bench.shared_out(peer, other)
     had, generation = peer.owned, other.group.generation
     for _ in range(times):
@@ -399,6 +406,44 @@ async def test_a_static_member_that_is_lost_again_and_again_keeps_its_place(
         await session.delete(f"/groups/g/members/{was}")
         await eventually(partial(_owns_again, peer, was, had), PATIENCE_S)
     assert other.group.metadata.generation == generation
+
+
+async def test_of_members_that_enter_with_one_instance_id_at_once_one_lives(
+    session: ZkSession,
+) -> None:
+    settings = replace(QUICK, instance_id="i")
+    groups = [Group(session, "g", topics={"jobs": 2}, settings=settings) for _ in range(5)]
+    async with AsyncExitStack() as stack:
+        entering = [stack.enter_async_context(group) for group in groups]
+        results = await asyncio.gather(*entering, return_exceptions=True)
+        assert all(isinstance(each, (Group, FencedInstanceId)) for each in results)
+
+        def living() -> list[Group]:
+            return [
+                group
+                for group, failed in zip(groups, map(_failure, groups), strict=True)
+                if failed is None
+            ]
+
+        await eventually(lambda: len(living()) == 1, PATIENCE_S)
+        [last] = living()
+        await eventually(lambda: last.owned == jobs(0, 1), PATIENCE_S)
+        assert all(
+            isinstance(failed, FencedInstanceId) for failed in map(_failure, groups) if failed
+        )
+
+
+def _failure(group: Group) -> Exception | None:
+    try:
+        group.raise_failure()
+    except Exception as error:  # noqa: BLE001 - the test looks at what it is
+        return error
+    return None
+
+
+def _all_have_synced(observer: Peer, peer: Peer) -> bool:
+    members = observer.group.metadata.members
+    return peer.group.member_id in members and all(m.has_synced for m in members.values())
 
 
 def _owns_again(peer: Peer, was: str, had: frozenset[Partition]) -> bool:

@@ -1,19 +1,21 @@
 """Many members agree, evenly, move no more than they must, and restart without a rebalance."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Group, Partition, ZkSession, quarantine, read_group, znodes
 from shoal.coordination.group import GroupMetadata, GroupState, Join, Sync, Tick, decide
 from shoal.coordination.group.codec import encode
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group.group_bench import QUICK, Bench
 from tests.support.waiting import STEADY_SESSION_S, eventually
+from tests.support.zookeeper.server import expire_session
 
 COUNT, TOPICS = 128, {"jobs": 128}
 # Nobody is evicted because thirty members in one process are slow: that would move more.
@@ -134,12 +136,36 @@ async def test_static_members_that_all_return_at_once_keep_their_shares(
         groups = [returning(sessions[n % SESSIONS], n, count) for n in range(count)]
         await asyncio.gather(*(group.__aenter__() for group in groups))
         try:
-            await eventually(
-                lambda: all(has_its_share(group, n) for n, group in enumerate(groups)), 600.0
-            )
+            await eventually(partial(_all_own, groups), 300.0)
             now = await read_group(session, "g")
             assert (now.state, now.generation) == (GroupState.STABLE, before.generation)
             assert now.members.keys() == {group.member_id for group in groups}
         finally:
             await asyncio.gather(*(group.__aexit__(None, None, None) for group in groups))
     assert not await quarantine.records(session)
+
+
+@pytest.mark.timeout(600)
+async def test_static_members_that_lose_one_session_together_keep_their_shares(
+    session: ZkSession, zk_chroot: str, zookeeper: ZooKeeperServer
+) -> None:
+    count = 30
+    before = await stored(session, count)
+    async with connect(zk_chroot) as shared:
+        groups = [returning(shared, number, count) for number in range(count)]
+        await asyncio.gather(*(group.__aenter__() for group in groups))
+        try:
+            all_own = partial(_all_own, groups)
+            await eventually(all_own, 300.0)
+            were = {group.member_id for group in groups}
+            await expire_session(shared, zookeeper)
+            await eventually(lambda: were.isdisjoint(group.member_id for group in groups), 300.0)
+            await eventually(all_own, 300.0)
+            now = await read_group(session, "g")
+            assert (now.state, now.generation) == (GroupState.STABLE, before.generation)
+        finally:
+            await asyncio.gather(*(group.__aexit__(None, None, None) for group in groups))
+
+
+def _all_own(groups: Sequence[Group]) -> bool:
+    return all(has_its_share(group, number) for number, group in enumerate(groups))

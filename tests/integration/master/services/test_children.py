@@ -379,7 +379,7 @@ async def test_new_attempt_hears_that_a_child_was_quarantined_before_it_took_its
     assert await harness.states() == {"top": [W.SUCCEEDED], "leaf": [W.SUCCEEDED] * 2}
 
 
-async def test_stop_ends_once_a_quarantined_child_is_tried_again(
+async def test_stop_ends_without_a_quarantined_child_which_stops_when_it_is_tried_again(
     harness: Harness, database: Database
 ) -> None:
     """No child starts in the place of the quarantined one meanwhile."""
@@ -396,9 +396,37 @@ async def test_stop_ends_once_a_quarantined_child_is_tried_again(
         await until_quarantined(database)
         await master.poll()
         assert (await first_child(harness))["quarantined"]
-        assert await harness.states() == {"top": [W.STOPPING], "leaf": [W.RUNNING]}
+        assert await harness.states() == {"top": [W.STOPPED], "leaf": [W.RUNNING]}
+        reason = (await harness.task(parent, "m")).reason
+        assert reason == f"ended without instance {child.id}, which is quarantined"
         await engine.submit(child.partition, child.id, RecoverRequested(utc_now()))
         await master.poll()
+    assert await harness.states() == {"top": [W.STOPPED], "leaf": [W.STOPPED]}
+
+
+async def test_requests_of_users_overtake_messages_to_a_quarantined_child(
+    harness: Harness, database: Database
+) -> None:
+    """Else the recovery would wait for the stop, which waits for the recovery."""
+    top = await publish_map(harness, items=1, parallel=1)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.poll()
+        (parent,) = await harness.instances("top")
+        (child,) = await harness.instances("leaf")
+        engine = master.engine
+        engine.quarantine_run(engine.runs[child.id], RuntimeError("beyond us"))
+        await until_quarantined(database)
+        await harness.ask(STOP, parent)
+        await master.poll()
+        assert len(await harness.pending(STOP)) == 1
+        pause = await harness.ask(PAUSE, child)
+        recover = await harness.ask(RECOVER, child)
+        await master.poll()
+        refused, done = await harness.command(pause), await harness.command(recover)
+        assert refused.state is CommandState.REFUSED
+        assert f"shoal recover {child.id}" in (refused.reason or "")
+        assert done.state is CommandState.DONE
     assert await harness.states() == {"top": [W.STOPPED], "leaf": [W.STOPPED]}
 
 

@@ -1,6 +1,7 @@
 """The audit as it is stored: with its change or not at all, never changed, linked by many."""
 
 import asyncio
+import json
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -232,6 +233,47 @@ async def test_what_was_changed_without_the_guards_is_found(database: Database) 
     await execute(database, "DELETE FROM audit_link WHERE position <= 2")
     await execute(database, "UPDATE audit_state SET pruned = 2")
     assert await findings(database), "no entry says so"
+
+
+UNREADABLE = (
+    ("outcome", "none"),
+    ("detail", "[1]"),
+    ("detail", "[" * 100_000),
+    ("detail", '{"a": ' + "9" * 5_000 + "}"),
+    ("detail", '{"a": NaN}'),
+    ("detail", '{"a": "\\ud800"}'),
+)
+
+
+@pytest.mark.parametrize(("column", "value"), UNREADABLE)
+async def test_entry_that_cannot_be_read_is_shown_beside_the_others(
+    database: Database, column: str, value: str
+) -> None:
+    await store(database, *(entry(number) for number in range(1, 4)))
+    await execute(database, *_without_guards(database))
+    async with database.unit_of_work() as uow:
+        change = text(f"UPDATE audit_entry SET {column} = :value WHERE object = '2'")
+        await uow.connection.execute(change, {"value": value})
+        found = await uow.audit.list(EntryFilter(), None, 10)
+        assert [one.object for one in found] == ["3", "2", "1"]
+        assert [set(one.detail) & {"unreadable"} for one in found] == [set(), {"unreadable"}, set()]
+        assert all(json.dumps(one.document(), ensure_ascii=False).encode() for one in found)
+        assert await uow.audit.link(await uow.audit.pending(0, 10))
+        assert len(await uow.audit.links(0, 10)) == 3
+
+
+async def test_entry_of_an_impossible_time_is_pruned_with_its_neighbours(
+    database: Database,
+) -> None:
+    await store(database, *(entry(number) for number in range(1, 5)))
+    assert await link(database)
+    await execute(database, *_without_guards(database))
+    never = "'infinity'" if database.kind == "postgresql" else str(2**62)
+    await execute(database, f"UPDATE audit_entry SET at = {never} WHERE object = '2'")
+    async with database.unit_of_work() as uow:
+        assert len(await uow.audit.list(EntryFilter(), None, 10)) == 4
+        _, removed = await uow.audit.prune(NOW + timedelta(days=40), 10)
+        assert removed == 3
 
 
 async def test_pruned_entries_are_gone_and_the_rest_can_be_verified(database: Database) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, column, insert, literal, select, text
 from shoal.sql import Database
 from shoal.sql.errors import DatabaseUnavailable, InvalidValue, SchemaMissing
 from shoal.sql.schema.tables import command, event, project
+from shoal.sql.schema.types import UnreadableValue
 from shoal.sql.statements.value_sets import Among, numbers
 from tests.integration.sql.driver.turns import Turns
 from tests.integration.sql.given import LATER, LONG, NOW
@@ -27,6 +28,27 @@ _MISSING = text("SELECT absent FROM nowhere").columns(column("absent"))
 
 def _event(at: datetime, task: int) -> dict[str, object]:
     return {"at": at, "kind": "k", "project": "ü", "task_instance_id": task, "data": {"n": task}}
+
+
+@pytest.mark.parametrize("never", ["infinity", "-infinity", "294276-01-01", "0044-03-15 BC"])
+async def test_time_that_python_cannot_hold_spoils_its_own_row_alone(
+    postgresql_copy: str, never: str
+) -> None:
+    async with Database(postgresql_copy) as database, database.unit_of_work() as uow:
+        await uow.connection.change([(_INSERT, [_event(NOW, 1), _event(LATER, 2)])])
+        change = text(
+            "UPDATE event SET at = CAST(:never AS timestamptz) WHERE task_instance_id = 1"
+        )
+        await uow.connection.execute(change, {"never": never})
+        query = select(event.c.at).order_by(event.c.task_instance_id)
+        for rows in (
+            await uow.connection.rows(query),
+            await uow.connection.fetch(query),
+        ):
+            spoilt, good = [row.at for row in rows]
+            assert isinstance(spoilt, UnreadableValue)
+            assert "is not a time of the years 1 to 9999" in spoilt.reason
+            assert good == LATER
 
 
 async def test_rows_are_those_that_sqlalchemy_returns(database: Database) -> None:

@@ -179,6 +179,7 @@ async def test_checks_that_hold(server: HttpServer, tmp_path: Path) -> None:
         ("[" * 100_000, {"a": "$"}, "outputs: the body is JSON with more levels"),
         ("NaN", {"a": "$"}, "outputs: the body is not JSON"),
         ("1e999", {"a": "$"}, "outputs: a number in the body is too large"),
+        ("9" * 5_000, {"a": "$"}, "outputs: the body is not JSON: Exceeds the limit (4300 digits)"),
     ],
 )
 async def test_output_that_is_not_there(

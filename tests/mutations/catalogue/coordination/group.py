@@ -83,8 +83,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a static member is evicted for what it missed while it restarted",
-        _COORDINATOR["_tick"].never("member.join.instance_id is None"),
-        f"{_STATIC}::test_a_member_that_asks_for_nothing_is_evicted_beside_static_ones",
+        _COORDINATOR["_tick"].always("member.join.instance_id is None"),
+        f"{_STATIC}::test_a_static_member_that_restarts_during_a_rebalance_keeps_its_place",
     ),
     Promise.PROGRESS.broken_if(
         "restarting static members count as damage",

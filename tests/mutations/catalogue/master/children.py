@@ -8,6 +8,8 @@ _ENGINE = Place("shoal.master.engine.engine")
 _STARTS = Place("shoal.master.services.commands.starts")
 _REQUESTS = Place("shoal.master.services.commands.requests")
 _CHILDREN = Place("shoal.core.decide.children")
+_ENDINGS = Place("shoal.core.decide.endings")
+_LOGIC = Place("shoal.core.decide.logic")
 _TESTS = "tests/integration/master/services/test_children.py"
 _WILD = "tests/unit/core/decide/test_decide_children_wild.py"
 _COMMANDS = Place("shoal.sql.repositories.runs.commands")
@@ -24,6 +26,24 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_DECIDE}::test_quarantined_child_holds_no_place_of_its_parent",
         "tests/unit/core/decide/test_decide_model.py::"
         "test_decide_and_the_reference_agree_after_every_event[0]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a stop of a run waits for the repair of a quarantined child",
+        _ENDINGS["stop_children"].replace("children.is_awaited()", "bool(children.moving())"),
+        f"{_DECIDE}::test_stop_ends_without_its_quarantined_children",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a stop under way waits for a child that is quarantined meanwhile",
+        _LOGIC["_go_on"].replace("children.is_awaited()", "children.moving()"),
+        f"{_DECIDE}::test_stop_that_waits_for_a_child_ends_when_that_is_quarantined",
+    ),
+    Promise.NOTHING_LOST.broken_if(
+        "a stop leaves a quarantined start to a later attempt, which cannot name it",
+        _CHILDREN["left_alone"].replace(
+            '[one["instance"] for one in moving if "quarantined" in one and "instance" in one]',
+            '[one.get("instance", 0) for one in moving if "quarantined" in one]',
+        ),
+        f"{_DECIDE}::test_stop_waits_for_a_quarantined_start_to_be_withdrawn",
     ),
     Promise.ROOM.broken_if(
         "a child stays quarantined for its parent when it reports",
@@ -66,6 +86,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         _ENGINE["_is_ours"].always("item.event.parent is None"),
         f"{_TESTS}::test_new_attempt_hears_that_a_child_was_quarantined_before_it_took_its_request"
         "[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a recovery of a quarantined child waits for the request of its parent, and that for it",
+        _REQUESTS["carry_out"].replace(
+            "is_held = True\nself.waiting.add(command.id)", "self.waiting.add(command.id)\nreturn"
+        ),
+        f"{_TESTS}::test_requests_of_users_overtake_messages_to_a_quarantined_child",
     ),
     Promise.PROGRESS.broken_if(
         "a request to a child is taken for its start",

@@ -9,6 +9,13 @@ _JOBS_QUARANTINE = Place("shoal.alert.jobs.quarantine")
 _SENDING = Place("shoal.alert.jobs.sender")
 _DELIVERIES = Place("shoal.sql.repositories.alerts.deliveries")
 _ATTENTION = Place("shoal.alert.jobs.reminders")
+_CURSOR = Place("shoal.sql.driver.postgresql.cursor")
+_STORED_CONDITIONS = Place("shoal.sql.repositories.alerts.conditions")
+_AUDIT = Place("shoal.sql.repositories.access.audit")
+_EXPORTED_COLUMNS = Place("shoal.insight.export.columns")
+_MESSAGE = Place("shoal.coordination.messages.message")
+_OWNED = Place("shoal.coordination.messages.owned")
+_DOCUMENTS = Place("shoal.coordination.session.documents")
 _WATCHER = Place("shoal.alert.conditions.watcher")
 _CORE_UNTRUSTED = Place("shoal.core.untrusted")
 _TIMING_LOGICAL_TIME = Place("shoal.core.timing.logical_time")
@@ -25,6 +32,8 @@ _STOPS_NO_OTHER = (
     f"{_CONDITIONS}::test_workflow_that_cannot_be_looked_at_stops_no_other[postgresql]"
 )
 _UNTRUSTED = "tests/unit/core/checks/test_untrusted.py"
+_STORED_DOCUMENTS = "tests/unit/coordination/test_stored_documents.py"
+_SQL_AUDIT = "tests/integration/sql/access/test_audit.py"
 _LOGICAL_TIME = "tests/unit/core/timing/test_logical_time.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -152,5 +161,49 @@ MUTATIONS: tuple[Mutation, ...] = (
         _HEALTH["_look"].drop("quarantine=aside"),
         "tests/integration/api/cluster/test_cluster.py::"
         "test_what_is_quarantined_is_told_with_reasons_to_administrators",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a time that Python cannot hold hides the rows beside it",
+        _CURSOR["Converter.rows"].replace("DataError", "ZeroDivisionError"),
+        "tests/integration/sql/driver/test_queries.py::"
+        "test_time_that_python_cannot_hold_spoils_its_own_row_alone[infinity]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a stored condition of an unknown trigger stops the watch",
+        _STORED_CONDITIONS["AlertConditions.all"].replace(
+            'readable(rows, _condition, "alert condition", leave_out, key="subject")',
+            "[_condition(row) for row in rows]",
+        ),
+        f"{_CONDITIONS}::test_stored_condition_of_an_unknown_trigger_stops_no_other[sqlite]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an audit entry of an unknown outcome hides the others",
+        _AUDIT["_entry"].never("row.outcome not in list(Outcome)"),
+        f"{_SQL_AUDIT}::test_entry_that_cannot_be_read_is_shown_beside_the_others"
+        "[sqlite-outcome-none]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "the head of a message of another program stops the consumer",
+        _MESSAGE["decode"].replace("OverflowError", "ZeroDivisionError"),
+        f"{_STORED_DOCUMENTS}::test_message_of_no_producer_has_neither_id_nor_key",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a ledger of another program stops the owner of a partition",
+        _OWNED["counts_of"].replace("read_count(name)", "int(name)"),
+        f"{_STORED_DOCUMENTS}::test_ledger_counts_the_messages_whose_numbers_make_sense",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a document that cannot be written again is read",
+        _DOCUMENTS["read_json"].replace("is_strict=True", "is_strict=False"),
+        f"{_STORED_DOCUMENTS}::test_document_that_cannot_be_written_again_is_refused",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a row of an impossible time stops the export of all others",
+        _EXPORTED_COLUMNS["_table"].never(
+            "bounds['min'] is not None and not _FIRST <= bounds['min'] <= bounds['max'] <= _LAST"
+        ),
+        "tests/integration/insight/test_export.py::"
+        "test_a_row_of_an_impossible_time_is_left_out_and_the_others_are_exported"
+        "[sqlite-finished_at-0]",
     ),
 )

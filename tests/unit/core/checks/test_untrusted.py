@@ -98,3 +98,38 @@ def test_every_output_makes_a_table_that_can_be_sent(outputs: dict[str, str]) ->
 def test_items_of_too_many_levels_are_no_list() -> None:
     with pytest.raises(InvalidItems, match="items must be a JSON list"):
         items_of("[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("NaN", "NaN is not a number"),
+        ('{"a": -Infinity}', "-Infinity is not a number"),
+        ("1e999", "the number 1e999 is too large"),
+        (r'["\ud800"]', "half a character"),
+        (r'{"\uDC00a": 1}', "half a character"),
+        ('"\ud800"', "surrogates not allowed"),
+        (b'"\xed\xa0\x80"', "can't decode"),
+        ("9" * 5_000, "4300 digits"),
+        ("[" * 100_000, "levels"),
+        ("[" * 101 + "]" * 101, "levels"),
+        (b"\xff\xfe\x00", "can't decode"),
+        ("", "Expecting value"),
+    ],
+)
+def test_strict_reader_refuses_what_cannot_be_written_again(text: str | bytes, reason: str) -> None:
+    with pytest.raises(NotJson, match=reason):
+        read_json(text, is_strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d\ude00"', "\U0001f600"),
+        (r'"\\ud800"', r"\ud800"),
+        (b"\xef\xbb\xbf[1.5]", [1.5]),
+        ('{"a":1}'.encode("utf-16"), {"a": 1}),
+    ],
+)
+def test_strict_reader_reads_all_else(text: str | bytes, value: object) -> None:
+    assert read_json(text, is_strict=True) == value

@@ -13,10 +13,12 @@ from shoal.core.decide import draft, logic
 from shoal.core.decide.children import Child, ChildRuns
 from shoal.core.definition.selection import Selection
 from shoal.core.runs.commands import CommandType
-from shoal.core.runs.events import KillRequested, RerunRequested
+from shoal.core.runs.events import ChildChanged, KillRequested, RerunRequested
 from shoal.core.runs.run import Run
 from shoal.core.runs.scope import Levels, levels
 from shoal.core.runs.states import TaskSignal, TaskState, WorkflowState
+from shoal.core.runs.why.codes import Code
+from shoal.core.runs.why.reasons import of_attempt
 from tests.unit.core.decide.family import Family, each, sub
 
 FAIL = TaskSignal.FAIL
@@ -525,3 +527,69 @@ def test_news_of_a_quarantine_answers_no_request() -> None:
     family.deliver_all()
     assert [family.state(i) for i in (top, first, second)] == [W.STOPPED] * 3
     assert len(family.of("leaf")) == 2
+
+
+def test_stop_ends_without_its_quarantined_children() -> None:
+    """They stop when they are repaired, and a resume continues them."""
+    family, top = mapped(3, 3)
+    first, second, third = family.of("leaf")
+    for child in (first, second):
+        family.hear_of_quarantine(child)
+    family.do(third, "x")
+    family.ask(top, STOP)
+    assert family.state(top) is W.STOPPED
+    task = family.task(top, "m")
+    assert task.state is TaskState.KILLED
+    assert task.reason == (f"ended without instance {first}, which is quarantined; and 1 more")
+    said = of_attempt(task.state, task.reason)
+    assert said is not None
+    assert said.code is Code.REASON_CHILD_QUARANTINED
+    assert said.arguments == {"instance": first, "more": 1}
+    assert [family.state(one) for one in (first, second)] == [W.RUNNING] * 2
+    family.deliver_all()
+    assert [family.state(one) for one in (top, first, second)] == [W.STOPPED] * 3
+    family.ask(top, RESUME)
+    family.deliver_all()
+    for child in (first, second):
+        family.do(child, "x")
+    assert family.state(top) is W.SUCCEEDED
+    assert len(family.of("leaf")) == 3
+
+
+def test_stop_that_waits_for_a_child_ends_when_that_is_quarantined() -> None:
+    family, top = mapped(1, 1)
+    (child,) = family.of("leaf")
+    family.ask(top, STOP)
+    assert family.state(top) is W.STOPPING
+    family.hear_of_quarantine(child)
+    assert family.state(top) is W.STOPPED
+    assert f"instance {child}" in (family.task(top, "m").reason or "")
+
+
+def test_resume_of_a_stopped_run_waits_for_its_quarantined_child() -> None:
+    """It is neither started a second time nor given up."""
+    family, top = mapped(1, 1)
+    (child,) = family.of("leaf")
+    family.hear_of_quarantine(child)
+    family.ask(top, STOP)
+    family.ask(top, RESUME)
+    assert family.state(top) is W.RUNNING
+    family.deliver_all()
+    assert family.of("leaf") == [child]
+    family.do(child, "x")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_stop_waits_for_a_quarantined_start_to_be_withdrawn() -> None:
+    """A later attempt could not name the start: the request to stop settles it."""
+    family = Family({"top": {"s": sub("leaf")}, "leaf": {"x": {}}})
+    top = family.create("top")
+    task_id = family.task(top, "s").id
+    assert task_id is not None
+    family.send(
+        top, ChildChanged(task_id, 0, family.now, None, state=None, ask=-1, is_quarantined=True)
+    )
+    family.ask(top, STOP)
+    assert family.state(top) is W.STOPPING
+    family.deliver_all()
+    assert family.state(top) is W.STOPPED

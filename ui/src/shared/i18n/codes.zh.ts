@@ -62,6 +62,7 @@ export const codesZh = {
   'queue.place': (a) => `在工作组 ${a.group} 的队列中排第 ${a.place} 位${a.is_at_least ? '或更后' : ''}，共 ${a.depth} 个`,
   'reason.backfill_cancelled': (a) => `补数 ${a.backfill} 已取消`,
   'reason.child': (a, state) => `${a.instance === null ? '子工作流' : `实例 ${a.instance}`}${state(a.state)}：${a.why}`,
+  'reason.child_quarantined': (a) => `结束时未等待被隔离的实例 ${a.instance}${more(a)}`,
   'reason.child_refused': (a) => `${a.instance === null ? '子工作流' : `实例 ${a.instance}`}无法启动：${a.why}`,
   'reason.claim_gone': (a) => `工作节点 ${a.worker} 已不再持有它${final(a)}`,
   'reason.dependency_missing': (a) => `${of(a)} 没有运行${more(a)}`,

@@ -64,6 +64,7 @@ class Code(StrEnum):
     # Of reasons that are stored: see ``reasons.py``.
     REASON_BACKFILL_CANCELLED = "reason.backfill_cancelled"
     REASON_CHILD = "reason.child"
+    REASON_CHILD_QUARANTINED = "reason.child_quarantined"
     REASON_CHILD_REFUSED = "reason.child_refused"
     REASON_CLAIM_GONE = "reason.claim_gone"
     REASON_DEPENDENCY_MISSING = "reason.dependency_missing"

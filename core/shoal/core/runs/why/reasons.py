@@ -81,6 +81,10 @@ _KILLED = (
     _Sentence(Code.REASON_KILLED_BY_REQUEST_UNSTARTED, "killed by request before it started"),
     _Sentence(Code.REASON_KILLED_BETWEEN_LOOKS, "killed by request between two looks"),
     _Sentence(Code.REASON_KILLED_FOR, "killed: {task} failed"),
+    _Sentence(
+        Code.REASON_CHILD_QUARANTINED,
+        "ended without instance {instance}, which is quarantined" + _MORE,
+    ),
     _Sentence(Code.REASON_STOPPED_UNSTARTED, "stopped before it started"),
     _Sentence(Code.REASON_STOPPED_BETWEEN_LOOKS, "stopped between two looks"),
     _Sentence(Code.REASON_STOPPED, "stopped by request"),

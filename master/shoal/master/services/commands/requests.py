@@ -1,7 +1,8 @@
 """Requests about one run: each becomes an event for the engine.
 
 Those about one run are carried out in the order in which they were accepted, up to one that has to
-be repeated. The children of a MAP do not wait for each other.
+be repeated. The children of a MAP do not wait for each other. Messages to a quarantined run wait
+until it is tried again; requests of users overtake them, because a recovery is what ends the wait.
 """
 
 from collections.abc import Collection, Hashable
@@ -93,10 +94,21 @@ class RunRequests:
 
     async def carry_out(self, line: Collection[Command]) -> None:
         """Carry out commands one after the other, up to one that has to be repeated."""
+        is_held = False  # the run is quarantined: messages to it wait
         for command in line:
+            if is_held and command.requested_by in _INTERNAL:
+                self.waiting.add(command.id)
+                continue
+            if is_held and not self._engine.quarantine.holds(
+                ItemKind.INSTANCE, command.instance_id
+            ):
+                return  # it is tried again: the messages are due first, in their order
             try:
                 if not await self._request(command):
                     return
+            except Quarantined:
+                is_held = True
+                self.waiting.add(command.id)  # until the instance goes on
             except Exception as error:
                 if is_passing(error):
                     raise
@@ -104,7 +116,10 @@ class RunRequests:
                 return
 
     async def _request(self, command: Command) -> bool:
-        """Carry out a command about an instance; False: it could not be stored."""
+        """Carry out a command about an instance; False: it could not be stored.
+
+        Raises Quarantined if it is a message, which has to wait.
+        """
         if command.instance_id is None:
             await self._outcomes.refuse(command, "its sub-workflow was not started")
             return True
@@ -117,8 +132,7 @@ class RunRequests:
             await self._engine.submit(command.partition, command.instance_id, event, command)
         except Quarantined as error:
             if command.requested_by in _INTERNAL:
-                self.waiting.add(command.id)  # until the instance goes on
-                return False
+                raise
             await self._outcomes.refuse(command, str(error))
         except NotFound as error:
             await self._outcomes.refuse(command, str(error))

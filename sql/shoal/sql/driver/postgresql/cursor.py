@@ -3,12 +3,14 @@
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, Self
 
+from psycopg import DataError
 from psycopg.abc import Buffer
-from psycopg.adapt import PyFormat, Transformer
+from psycopg.adapt import AdaptersMap, PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import RowFactory, tuple_row
+from psycopg.types.datetime import TimestamptzLoader
 
 from shoal.sql.driver.postgresql.pipeline import PipelineStatement
 
@@ -24,10 +26,30 @@ class Carrier(Protocol):
     converter: "Converter"
 
 
+class _AnyTime(TimestamptzLoader):
+    """Returns a time that Python cannot hold, such as ``infinity``, as its text."""
+
+    def load(self, data: Buffer) -> Any:
+        try:
+            return super().load(data)
+        except DataError:
+            return bytes(data).decode("utf-8", "replace")
+
+
+class _Lenient:
+    """The context of a connection whose values may be any that the server has."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.adapters = AdaptersMap(connection.adapters)
+        self.adapters.register_loader("timestamptz", _AnyTime)
+
+
 class Converter:
     """Converts values for the server, and those that come from it, on one connection."""
 
     def __init__(self, connection: Any) -> None:
+        self._connection = connection
         self._transformer = Transformer(connection)
 
     def dumped(self, values: Sequence[Any]) -> Sequence[Buffer | None]:
@@ -40,9 +62,18 @@ class Converter:
         return PipelineStatement(text, dumped, self._transformer.types or (), is_held=False)
 
     def rows(self, answer: PGresult) -> list[tuple[Any, ...]]:
-        """Return the rows of an answer."""
+        """Return the rows of an answer.
+
+        One time that Python cannot hold must not hide the other rows: it is returned as its text,
+        which the column type then marks as unreadable.
+        """
         self._transformer.set_pgresult(answer)
-        return self._transformer.load_rows(0, answer.ntuples, tuple)
+        try:
+            return self._transformer.load_rows(0, answer.ntuples, tuple)
+        except DataError:
+            lenient = Transformer(_Lenient(self._connection))
+            lenient.set_pgresult(answer)
+            return lenient.load_rows(0, answer.ntuples, tuple)
 
 
 class StatementCursor:

@@ -9,13 +9,13 @@ from typing import Any
 from sqlalchemy import BindParameter, Row, bindparam, delete, func, insert, select, update
 
 from shoal.core.access.audit.chain import ChainHead, link_hash
-from shoal.core.access.audit.entries import AuditEntry, EntryFilter, NewEntry
-from shoal.core.untrusted import read_json
+from shoal.core.access.audit.entries import AuditEntry, EntryFilter, NewEntry, Outcome
+from shoal.core.errors import shortened
+from shoal.core.untrusted import NotJson, encodable, read_json
 from shoal.sql.driver.connection import Connection, batched
 from shoal.sql.errors import AlreadyExists
 from shoal.sql.schema.audit import audit_entry, audit_link, audit_state
 from shoal.sql.schema.types import UnreadableValue
-from shoal.sql.statements.rows import record_of
 
 _INSERT = insert(audit_entry)
 _ENCODE = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode
@@ -37,6 +37,7 @@ _UNLINKED = (
     .order_by(_E.id)
 )
 _DELETED_TOGETHER = 500
+_LONGEST_SHOWN = 1_000  # characters of a detail that cannot be read
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class Audit:
         )
         gone = []
         for row in await self._connection.rows(query):
-            if row.at >= before:
+            if isinstance(row.at, datetime) and row.at >= before:
                 break
             gone.append(row)
         if not gone:
@@ -210,12 +211,23 @@ def _values(entry: NewEntry) -> dict[str, Any]:
 
 
 def _entry(row: Row[Any]) -> AuditEntry:
-    """Return a stored entry; one that was tampered with is shown as far as it can be."""
+    """Return a stored entry; one that was tampered with is shown as far as it can be.
+
+    ``detail["unreadable"]`` has what cannot be shown in its place.
+    """
     try:
-        detail = read_json(row.detail)
+        detail = read_json(row.detail, is_strict=True)
+        if not isinstance(detail, dict):
+            raise NotJson("it is not an object")
     except (TypeError, ValueError):
-        detail = {"unreadable": str(row.detail)}
-    at = row.at
-    if isinstance(at, UnreadableValue):
-        at = datetime.fromtimestamp(0).astimezone()
-    return record_of(AuditEntry, row, at=at, detail=detail)
+        detail = {"unreadable": encodable(shortened(str(row.detail), _LONGEST_SHOWN))}
+    shown: dict[str, Any] = {name: encodable(str(getattr(row, name))) for name in _LONGEST}
+    shown |= {"at": row.at, "outcome": row.outcome, "principal_id": row.principal_id}
+    if isinstance(row.at, UnreadableValue):
+        shown["at"] = datetime.fromtimestamp(0).astimezone()
+    if not isinstance(row.principal_id, int | None):
+        shown["principal_id"] = None
+    if row.outcome not in list(Outcome):
+        detail = {**detail, "unreadable": f"outcome {encodable(str(row.outcome))!r}"}
+        shown["outcome"] = Outcome.REFUSED
+    return AuditEntry(**shown, detail=detail, id=row.id)

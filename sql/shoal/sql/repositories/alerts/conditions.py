@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 
 from shoal.core.alerts.occurrences import Trigger
 from shoal.core.alerts.records import AlertCondition
@@ -11,6 +12,7 @@ from shoal.core.runs.records import EventKind
 from shoal.sql.driver.connection import Connection
 from shoal.sql.repositories.events import Events, NewEvent
 from shoal.sql.schema.tables import alert_condition, alert_member, project
+from shoal.sql.statements.rows import leave_out, readable
 
 _C, _M = alert_condition.c, alert_member.c
 Key = tuple[str, str, str]  # project, rule, subject
@@ -23,18 +25,19 @@ class AlertConditions:
         self._connection, self._events = connection, events
 
     async def all(self) -> dict[Key, AlertCondition]:
-        """Return the conditions that hold, as they were found."""
+        """Return the conditions that hold, as they were found; without rows of unknown triggers.
+
+        If such a condition still holds, it begins again.
+        """
         query = select(alert_condition, project.c.name.label("project")).join_from(
             alert_condition, project
         )
-        found = (
-            AlertCondition(row.project, row.rule, row.subject, Trigger(row.trigger), row.workflow)
-            for row in await self._connection.rows(query)
-        )
+        rows = await self._connection.rows(query)
+        found = readable(rows, _condition, "alert condition", leave_out, key="subject")
         return {one.key: one for one in found}
 
     async def begin(self, conditions: Iterable[AlertCondition], at: datetime) -> None:
-        """Store conditions that hold from now on. They are not stored yet."""
+        """Store conditions that hold from now on, in place of rows that ``all`` leaves out."""
         conditions = list(conditions)
         homes = await self._homes({one.project for one in conditions})
         conditions = [one for one in conditions if one.project in homes]
@@ -47,6 +50,13 @@ class AlertConditions:
                 "workflow": one.workflow,
                 "since": at,
             }
+            await self._connection.execute(
+                delete(alert_condition).where(
+                    _C.project_id == values["project_id"],
+                    _C.rule == one.rule,
+                    _C.subject == one.subject,
+                )
+            )
             await self._connection.execute(insert(alert_condition).values(values))
         await self._events.add([_event(one, True, at) for one in conditions])
 
@@ -84,9 +94,15 @@ class AlertConditions:
     # -- members ----------------------------------------------------------------------------------
 
     async def members(self, kind: str) -> dict[str, datetime | None]:
-        """Return the members of a kind that were seen, and when they were found to be gone."""
+        """Return the members of a kind that were seen, and when they were found to be gone.
+
+        A time that cannot be read counts as None: the member is looked for again.
+        """
         query = select(_M.name, _M.gone_at).where(_M.kind == kind)
-        return {row.name: row.gone_at for row in await self._connection.rows(query)}
+        rows = await self._connection.rows(query)
+        return {
+            row.name: row.gone_at if isinstance(row.gone_at, datetime) else None for row in rows
+        }
 
     async def note_members(self, kind: str, changes: Mapping[str, datetime | None]) -> None:
         """Store since when members are gone; None: they are there."""
@@ -100,6 +116,10 @@ class AlertConditions:
     async def forget_members(self, before: datetime) -> None:
         """Forget members that are gone since before ``before``."""
         await self._connection.execute(delete(alert_member).where(_M.gone_at < before))
+
+
+def _condition(row: Row[Any]) -> AlertCondition:
+    return AlertCondition(row.project, row.rule, row.subject, Trigger(row.trigger), row.workflow)
 
 
 def _event(one: AlertCondition, holds: bool, at: datetime, is_told: bool = True) -> NewEvent:

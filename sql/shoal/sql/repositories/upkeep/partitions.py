@@ -10,6 +10,7 @@ from shoal.core.runs.records import PartitionRow, Takeover
 from shoal.sql.driver.connection import Connection
 from shoal.sql.errors import Fenced, PartitionsDiffer
 from shoal.sql.schema.tables import partition, takeover
+from shoal.sql.statements.rows import enough, record_of, require_numbers
 from shoal.sql.statements.value_sets import Among, numbers
 
 MOST_KEPT = 10_000  # takeovers
@@ -123,10 +124,12 @@ class Partitions:
 
     async def takeovers(self, before_id: int | None, limit: int) -> list[Takeover]:
         """Return the newest changes of owners, below ``before_id``."""
-        query = select(takeover).order_by(takeover.c.id.desc()).limit(limit)
+        query = select(takeover).order_by(takeover.c.id.desc())
         if before_id is not None:
             query = query.where(takeover.c.id < before_id)
-        return [Takeover(**row._mapping) for row in await self._connection.rows(query)]
+        return await enough(
+            lambda most: self._connection.rows(query.limit(most)), _takeover, "takeover", limit
+        )
 
     async def require(self, epochs: Mapping[int, int]) -> None:
         """Raise Fenced unless these are the present epochs; they stay so until the commit.
@@ -144,3 +147,8 @@ class Partitions:
 
         if epochs:
             await self._connection.demand(_PRESENT, {"numbers": list(epochs)}, judge)
+
+
+def _takeover(row: Row[Any]) -> Takeover:
+    require_numbers(row, "partition", "epoch")
+    return record_of(Takeover, row)

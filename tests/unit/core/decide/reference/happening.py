@@ -44,13 +44,14 @@ class Reference(Running):
             nested.hear(attempt.children[item], state, number, refused)
             self.settle()
 
-    def quarantine(self, key: Key, item: int, is_aside: bool) -> None:
+    def quarantine(self, key: Key, item: int, is_aside: bool, is_known: bool) -> None:
         """An instance that works for a task is quarantined, or tried again."""
         attempt = self.current(key, *OPEN)
         if attempt is None or attempt.started is None or self.kind(key[0]) not in NESTED:
             return
         if item in attempt.children:
             attempt.children[item].aside = is_aside
+            attempt.children[item].known |= is_known
             self.settle()
 
     def asked(self, key: Key, item: int, request: str, number: int) -> None:

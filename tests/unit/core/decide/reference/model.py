@@ -30,6 +30,7 @@ class Child:
     unanswered: bool = True
     again: bool = False  # it stands still, and is to go on
     aside: bool = False  # its master cannot work with it
+    known: bool = False  # the instance exists, as the attempt has heard
 
 
 @dataclass

@@ -42,6 +42,14 @@ def all_in(attempt: Try, states: Iterable[str]) -> bool:
     return all(stand(child) in states for child in attempt.children.values())
 
 
+def all_quiet(attempt: Try) -> bool:
+    """Whether none works that a task waits for at its end; quarantined ones are left alone."""
+    return all(
+        (child.aside and child.known) or stand(child) in ENDED | {"STOPPED"}
+        for child in attempt.children.values()
+    )
+
+
 def all_ended(attempt: Try, items: int) -> bool:
     """Whether every item has one, and it has ended for good."""
     complete = len(attempt.children) == items and all_in(attempt, ENDED)
@@ -96,6 +104,7 @@ def expect_answers(attempt: Try, request: str) -> None:
 def hear(child: Child, state: str, number: int, refused: bool) -> None:
     """One tells how it is, and which request was the last that it has had."""
     child.aside = False
+    child.known |= state != "REFUSED"
     if number < child.number:
         return  # the answer to the later request is still to come
     child.told, child.unanswered = state, False

@@ -71,7 +71,7 @@ class Running(Instance):
         if self.must_end(task):
             last.told_to_die = True
             last.overdue &= self.state != "STOPPING" and not self.dies_fast(task)
-            quiet = kind in NESTED and nested.all_in(last, nested.ENDED | {"STOPPED"})
+            quiet = kind in NESTED and nested.all_quiet(last)
             if kind == "DEPENDENT" or quiet:
                 done = quiet and nested.all_succeeded(last, self.items(task))
                 self.finish(task, "SUCCEED" if done else "KILL")

@@ -282,7 +282,9 @@ class World:
                 self.id_of(key), item, self.at(), known, None, ask=-1, is_quarantined=is_aside
             )
             self.visited.add("quarantined" if is_aside else "tried again")
-            self.send(event, lambda: self.reference.quarantine(key, item, is_aside))
+            self.send(
+                event, lambda: self.reference.quarantine(key, item, is_aside, known is not None)
+            )
             return
         self.child(letter.parent, nested.item, letter, identity)
 

@@ -48,9 +48,8 @@ class HttpAnswer:
             return json.loads(self.body.read_bytes(), parse_constant=_no_number)
         except RecursionError:
             raise Unusable("the body is JSON with more levels than can be read") from None
-        except ValueError as error:
-            place = f": {error}" if isinstance(error, json.JSONDecodeError) else ""
-            raise Unusable(f"the body is not JSON{place}") from None
+        except ValueError as error:  # of JSON, of UTF-8, or a number of too many digits
+            raise Unusable(f"the body is not JSON: {error}") from None
 
     @property
     def _charset(self) -> str:

@@ -318,6 +318,7 @@ Code: TypeAlias = Literal[
     "fire.late",
     "reason.backfill_cancelled",
     "reason.child",
+    "reason.child_quarantined",
     "reason.child_refused",
     "reason.claim_gone",
     "reason.dependency_missing",
