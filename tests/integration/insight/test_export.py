@@ -207,6 +207,29 @@ async def test_a_row_that_cannot_be_read_is_left_out_and_counted(
     assert (done.rows["attempts"], done.left_out) == (1, {"attempts": 1})
 
 
+IMPOSSIBLE = {
+    "sqlite": (2**62, -(2**62), 253_402_300_800_000_000, -62_135_596_800_000_001),
+    "postgresql": ("'infinity'", "'-infinity'", "'294276-01-01'", "'0044-03-15 BC'"),
+}
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("column", ["finished_at", "started_at"])
+async def test_a_row_of_an_impossible_time_is_left_out_and_the_others_are_exported(
+    database: Database, store: HistoryStore, place: int, column: str
+) -> None:
+    first, second = await begun(database, 2)
+    await end(database, first, "a")
+    await end(database, second, "a")
+    async with database.unit_of_work() as uow:
+        never = IMPOSSIBLE[database.kind][place]
+        broken = text(f"UPDATE task_instance SET {column} = {never} WHERE id = :id")
+        await uow.connection.execute(broken, {"id": first.attempts["a"].id})
+        await uow.commit()
+    done = await exporter(database, store).run()
+    assert (done.rows["attempts"], done.left_out) == (1, {"attempts": 1})
+
+
 async def test_what_ended_is_found_although_its_events_were_purged(
     database: Database, store: HistoryStore
 ) -> None:

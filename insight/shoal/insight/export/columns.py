@@ -20,6 +20,8 @@ _TASK = pa.struct(
         pa.field("upstream", pa.list_(pa.string()), nullable=False),
     ]
 )
+# Microseconds since 1970 of the years that Python's dates have.
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 _TYPES: Mapping[ColumnKind, Any] = {
     ColumnKind.TEXT: pa.string(),
     ColumnKind.INTEGER: pa.int64(),
@@ -118,7 +120,11 @@ def _table(schema: pa.Schema, columns: Mapping[str, Sequence[Any]], count: int) 
         if values is None:
             array = pa.nulls(count, field.type)
         elif pa.types.is_timestamp(field.type):
-            array = pa.array(values, pa.int64()).cast(field.type)
+            numbers = pa.array(values, pa.int64())
+            bounds = pc.min_max(numbers).as_py()
+            if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
+                raise ValueError(f"{field.name} is outside of the years 1 to 9999")
+            array = numbers.cast(field.type)
         elif pa.types.is_boolean(field.type):
             # SQLite has numbers for it.
             array = pa.array([one if one is None else bool(one) for one in values], field.type)

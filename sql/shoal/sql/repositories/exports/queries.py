@@ -39,6 +39,7 @@ from shoal.sql.schema.tables import (
 from shoal.sql.statements.value_sets import Among, numbers
 
 LONGEST_REASON = 2_000  # characters
+IMPOSSIBLE_TIME = 2**63 - 1  # microseconds: stands for each time outside of the years 1 to 9999
 
 _T, _I, _C, _E, _K = task_instance.c, workflow_instance.c, command.c, event.c, takeover.c
 
@@ -58,7 +59,12 @@ def _stored(element: _Microseconds, compiler: SQLCompiler, **options: Any) -> st
 @compiles(_Microseconds, "postgresql")
 def _made(element: _Microseconds, compiler: SQLCompiler, **options: Any) -> str:
     time = compiler.process(element.clauses, **options)
-    return f"CAST(extract(epoch FROM {time}) * 1000000 AS bigint)"  # exact: epoch is numeric
+    exact = f"CAST(extract(epoch FROM {time}) * 1000000 AS bigint)"  # epoch is numeric
+    # An infinite time would be an error of the whole query. The reader leaves its row out.
+    return (
+        f"CASE WHEN {time} BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00'"
+        f" THEN {exact} WHEN {time} IS NOT NULL THEN {IMPOSSIBLE_TIME} END"
+    )
 
 
 def _time(value: ColumnElement[Any], name: str) -> ColumnElement[int]:
