@@ -3,10 +3,11 @@
 A part is one pytest process. Its tests share servers (ZooKeeper, PostgreSQL, a cluster), so many
 small parts start many servers, and one large part keeps a processor idle at the end.
 
-``make test`` runs every file that ``THOROUGH`` does not name; ``make test-all`` runs the others,
-and the long forms of ``LONG_FORMS``. ``QUICK`` is a selection of the former. Services that run on
-SQLite and on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by ``make
-test-all``; repositories and drivers are tested on both by ``make test``.
+``make test`` runs every file that ``THOROUGH`` does not name; ``QUICK`` is a selection of them.
+``make test-all`` runs the others, the long forms of ``LONG_FORMS``, and the tests of the
+coordination library once more with an ensemble of three servers. Services that run on SQLite and
+on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by ``make test-all``;
+repositories and drivers are tested on both by ``make test``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from pathlib import Path
 from tests.support import length
 from tests.support.database import turns
 from tests.support.database.turns import Turn
+from tests.support.zookeeper import ENSEMBLE
 
 TESTS = Path(__file__).parents[1]
 #: Tests with a make target of their own: each needs a program that takes minutes to fetch.
@@ -122,6 +124,8 @@ def parts(share: Share) -> list[Part]:
         found.append(Part("long forms", long_forms, {length.VARIABLE: "1"}))
         again = set(_files(ONE_DATABASE)) - thorough - {*long_forms}
         found.append(Part("second database", tuple(sorted(again)), second))
+        library = tuple(_files(("integration/coordination",)))
+        found.append(Part("coordination, ensemble", library, {ENSEMBLE: "1"}))
     return found
 
 

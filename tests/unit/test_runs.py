@@ -24,7 +24,7 @@ from tests.support.runs import (
 
 
 def files(share: Share) -> Counter[Path]:
-    again = {"long forms", "second database"}
+    again = {"long forms", "second database", "coordination, ensemble"}
     return Counter(file for part in parts(share) if part.name not in again for file in part.files)
 
 

@@ -23,7 +23,7 @@
     │   ├── UnknownMemberId, MemberIdRequired, FencedInstanceId
     │   ├── IllegalGeneration, RebalanceInProgress
     │   ├── InconsistentGroupProtocol, AssignorFailed
-    │   └── CoordinatorNotAvailable, GroupNotEmpty
+    │   └── CoordinatorNotAvailable, GroupNotEmpty, GroupTooLarge
     ├── IllegalGroupTransition   a state machine was given a signal that it has no row for
     └── ServerError          any other answer of the server
 """
@@ -308,6 +308,20 @@ class AssignorFailed(GroupError):
 class CoordinatorNotAvailable(GroupError):
     def __init__(self, group: str) -> None:
         super().__init__(group, "it was deleted; create it anew, or join another one")
+
+
+class GroupTooLarge(GroupError):
+    """``partitions`` is the number that all members would ask for, ``fit`` how many may."""
+
+    def __init__(self, group: str, members: int, partitions: int, fit: int, limit: int) -> None:
+        self.members, self.partitions, self.fit = members, partitions, fit
+        super().__init__(
+            group,
+            f"{members} members with {partitions} partitions would not fit; with so many members "
+            f"at most {fit} partitions do, in requests of {limit} bytes; share fewer, use several "
+            "groups, or raise jute.maxbuffer on every server and then the setting "
+            "`zookeeper_max_request_bytes` (max_request_bytes of ZkSession)",
+        )
 
 
 class GroupNotEmpty(GroupError):

@@ -199,8 +199,8 @@ def test_lock_wait_may_be_tried_again(session: Session, mariadb: Served) -> None
 
 
 def test_statement_timeout(mariadb: Served) -> None:
-    session = connected(mariadb.source, tag="timeout", statement_timeout_s=0.3)
-    with pytest.raises(StatementTimedOut, match=r"0\.3 s") as failed:
+    session = connected(mariadb.source, tag="timeout", statement_timeout_s=2.0)
+    with pytest.raises(StatementTimedOut, match=r"\b2 s") as failed:
         rows(session, "SELECT sum(a.seq) FROM seq_1_to_1000000 a, seq_1_to_1000000 b")
     assert classify(failed.value) is ErrorVerdict.RETRY
     assert rows(session, "SELECT 1") == [(1,)]

@@ -54,7 +54,7 @@ def stores(vault: VaultServer, **table: Any) -> SecretStores:
         "url": vault.url,
         "ca": str(vault.ca),
         "paths": ["shoal/{project}/"],
-        "timeout_s": 1.0,
+        "timeout_s": 20.0,
         **{name: str(one) if isinstance(one, Path) else one for name, one in table.items()},
     }
     return SecretStores.of(ClusterSettings(secret_stores={"vault": whole}))
@@ -265,7 +265,7 @@ async def test_whole_look_has_one_limit(vault: VaultServer, token_file: Path, ho
     # A silent server answers well at last, and one that drips never ends.
     setattr(vault, how, 0.1 if how == "drip_s" else 30.0)
     with pytest.raises(StoreUnavailable, match="has not answered within"):
-        await stores(vault, token_file=token_file).read("p", REFERENCE)
+        await stores(vault, token_file=token_file, timeout_s=1.0).read("p", REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ async def test_answers_that_no_vault_gives_are_errors(
 ) -> None:
     vault.raw = raw
     with pytest.raises(StoreUnavailable, match=words):
-        await stores(vault, token_file=token_file, timeout_s=5).read("p", REFERENCE)
+        await stores(vault, token_file=token_file).read("p", REFERENCE)
 
 
 async def test_answer_of_another_engine_is_refused(vault: VaultServer, token_file: Path) -> None:
@@ -301,16 +301,16 @@ async def test_server_that_is_not_there_is_unavailable(
 
 async def test_few_looks_are_under_way_at_once(vault: VaultServer, token_file: Path) -> None:
     vault.silence_s = 0.05
-    opened = stores(vault, token_file=token_file, timeout_s=20)
+    opened = stores(vault, token_file=token_file)
     found = await asyncio.gather(*(opened.read("p", REFERENCE) for _ in range(20)))
     assert found == [VALUE] * 20
     assert vault.most_at_once == AT_ONCE
 
 
 async def test_threads_end_with_the_time_of_a_look(vault: VaultServer, token_file: Path) -> None:
-    vault.drip_s = 0.2  # some half a minute for the whole answer
+    vault.drip_s = 1.5  # longer than ``eventually`` waits for the whole answer
     with pytest.raises(StoreUnavailable):
-        await stores(vault, token_file=token_file).read("p", REFERENCE)
+        await stores(vault, token_file=token_file, timeout_s=1.0).read("p", REFERENCE)
     await eventually(
-        lambda: not [one for one in threading.enumerate() if one.name == "secret store"], 5.0
+        lambda: not [one for one in threading.enumerate() if one.name == "secret store"]
     )

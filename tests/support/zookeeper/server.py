@@ -1,6 +1,7 @@
 """Fixtures: a real ZooKeeper server and a real ensemble, a fresh chroot for each test."""
 
 import asyncio
+import os
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -18,12 +19,21 @@ from shoal.coordination import (
 )
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, START_S
+from tests.support.zookeeper import ENSEMBLE
 from tests.support.zookeeper.ensemble import Ensemble, start_ensemble
 
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    """A running server; started when the first test asks for it."""
+    """A running server; started when the first test asks for it.
+
+    With the variable ``ENSEMBLE`` it is a follower of an ensemble of three.
+    """
+    if os.environ.get(ENSEMBLE):
+        with start_ensemble(tmp_path_factory.mktemp("ensemble of all"), find_java()) as ensemble:
+            leader = ensemble.leader()
+            yield next(server for server in ensemble.servers if server is not leader)
+        return
     folder = tmp_path_factory.mktemp("zookeeper data")  # the space is on purpose
     server = ZooKeeperServer(folder, free_port(), find_java())
     try:

@@ -1,44 +1,104 @@
-"""A group as the bytes of one znode, and back."""
+"""A group as the bytes of one znode, and back.
+
+There are two forms. A group that fits into a znode as plain JSON is stored so, which earlier
+versions read, too. A group that does not fit, and so could not exist before, is stored in the
+compact form: JSON in which every topic stands once and partitions are runs of numbers
+(``runs.py``), compressed.
+"""
 
 import json
 import math
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.errors import Mismatch
 from shoal.coordination.group.messages import Join
 from shoal.coordination.group.model import GroupMetadata, MemberState
+from shoal.coordination.group.runs import PartitionNumbers, TopicLists
 from shoal.coordination.group.states import GroupState
 from shoal.coordination.session.documents import read_json
 
 # Another format needs another place, too: members that cannot read what they find quarantine it
 # and begin the group anew (store.py).
 FORMAT = 1
+COMPACT = 2  # the format inside the compact form
 MOST_PARTITIONS = 100_000  # that all members together ask for: assigning costs time for each
 LARGEST = 2**53  # of a number: greater ones are not exact in every JSON
+MOST_JSON = 1 << 25  # bytes of the compact form once it is decompressed
+# What the runs of the compact form need at most, in bytes, of a set of partitions in each state:
+# measured with owners drawn at random, which compress worst.
+PARTITION_BYTES = 3
+MEMBER_BYTES = 16
+LEAST_PAIR = len('["",0],')  # bytes of a partition in the plain form
 
 T = TypeVar("T")
 
 
-def encode(group: GroupMetadata) -> bytes:
-    """Return JSON. The order of the members is kept: it is the order in which they came."""
-    return json.dumps(
-        {
-            "format": FORMAT,
-            "state": group.state,
-            "generation": group.generation,
-            "assignor": group.assignor,
-            "leader": group.leader_id,
-            "members": [_encode_member(member) for member in group.members.values()],
-            "pending": sorted(group.pending),
-            "assignment": {key: _pairs(value) for key, value in group.assignment.items()},
-            "deadline_s": group.deadline_s,
-            "gather_until_s": group.gather_until_s,
-            "has_newcomers": group.has_newcomers,
-        },
-        separators=(",", ":"),
-    ).encode()
+def encode(group: GroupMetadata, limit: int | None = None) -> bytes:
+    """Return the plain form, or the compact one if the plain has more than ``limit`` bytes.
+
+    The order of the members is kept: it is the order in which they came.
+    """
+    named = sum(map(len, group.assignment.values()))
+    if limit is not None and LEAST_PAIR * named > limit:
+        return _compact(group)
+    plain = _json({"format": FORMAT, **_document(group, dict, _pairs)})
+    return plain if limit is None or len(plain) <= limit else _compact(group)
+
+
+def most_partitions(group: GroupMetadata, limit: int) -> int:
+    """Return how many partitions may be shared by the members of ``group``, of all topics.
+
+    With them it has ``limit`` bytes at most, whatever is assigned and owned.
+    """
+    members = {
+        member_id: replace(member, join=replace(member.join, owned=()))
+        for member_id, member in group.members.items()
+    }
+    bare = replace(group, members=members, assignment=dict.fromkeys(members, ()))
+    left = limit - len(_compact(bare)) - 2 * MEMBER_BYTES * len(members)
+    return max(0, min(MOST_PARTITIONS, left // (2 * PARTITION_BYTES)))
+
+
+def _compact(group: GroupMetadata) -> bytes:
+    counts = group.partition_counts
+    owned = [member.join.owned for member in group.members.values()]
+    for partitions in (*group.assignment.values(), *owned):
+        for topic, index in partitions:  # perhaps of a topic that members no longer want
+            counts[topic] = max(index + 1, counts.get(topic, 0))
+    counts = dict(sorted(counts.items()))
+    numbers = PartitionNumbers(counts)
+    lists = TopicLists(numbers.topics)
+    document = _document(group, lists.number, numbers.runs)
+    return zlib.compress(
+        _json({"format": COMPACT, "topics": counts, "lists": lists.lists, **document})
+    )
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _document(
+    group: GroupMetadata,
+    topics: Callable[[Mapping[str, int]], Any],
+    partitions: Callable[[Collection[Partition]], Any],
+) -> dict[str, Any]:
+    return {
+        "state": group.state,
+        "generation": group.generation,
+        "assignor": group.assignor,
+        "leader": group.leader_id,
+        "members": [_encode_member(each, topics, partitions) for each in group.members.values()],
+        "pending": sorted(group.pending),
+        "assignment": {key: partitions(value) for key, value in group.assignment.items()},
+        "deadline_s": group.deadline_s,
+        "gather_until_s": group.gather_until_s,
+        "has_newcomers": group.has_newcomers,
+    }
 
 
 def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> GroupMetadata:
@@ -50,28 +110,34 @@ def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> GroupMet
     if not data:
         return GroupMetadata(name, initial_rebalance_delay_s)
     try:
-        stored = read_json(data)
-        if stored["format"] == FORMAT:
-            return _decode(stored, name, initial_rebalance_delay_s)
+        is_compact = data.startswith(_COMPRESSED)
+        stored = read_json(_decompress(data) if is_compact else data)
+        if stored["format"] == (COMPACT if is_compact else FORMAT):
+            topics, partitions = _compact_readers(stored) if is_compact else (_counts, _partitions)
+            return _decode(stored, name, initial_rebalance_delay_s, topics, partitions)
         found = f"format {str(stored['format'])[:80]}"
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, zlib.error) as error:
         found = f"something unreadable ({str(error)[:200]!r})"
     raise Mismatch(
-        f"the znode of group {name!r} holds {found}, and this program reads format {FORMAT}; "
-        "its members quarantine that and begin the group anew"
+        f"the znode of group {name!r} holds {found}, and this program reads format {FORMAT} and, "
+        f"compressed, {COMPACT}; its members quarantine that and begin the group anew"
     )
 
 
-def _encode_member(member: MemberState) -> dict[str, Any]:
+def _encode_member(
+    member: MemberState,
+    topics: Callable[[Mapping[str, int]], Any],
+    partitions: Callable[[Collection[Partition]], Any],
+) -> dict[str, Any]:
     join = member.join
     return {
         "id": member.id,
         "client": join.client_id,
         "instance": join.instance_id,
         "assignors": list(join.assignors),
-        "topics": dict(join.topics),
+        "topics": topics(join.topics),
         "rebalance_timeout_s": join.rebalance_timeout_s,
-        "owned": _pairs(join.owned),
+        "owned": partitions(join.owned),
         "generation": join.generation,
         "is_joining": member.is_joining,
         "is_syncing": member.is_syncing,
@@ -79,12 +145,47 @@ def _encode_member(member: MemberState) -> dict[str, Any]:
     }
 
 
-def _pairs(partitions: Iterable[Partition]) -> list[tuple[str, int]]:
+def _pairs(partitions: Collection[Partition]) -> list[tuple[str, int]]:
     return [(partition.topic, partition.index) for partition in partitions]
 
 
-def _decode(stored: Any, name: str, initial_rebalance_delay_s: float) -> GroupMetadata:
-    members = [_decode_member(member) for member in _list(stored["members"])]
+_COMPRESSED = b"x"  # the first byte of what zlib compresses; JSON has another one
+
+
+def _decompress(data: bytes) -> bytes:
+    decompressor = zlib.decompressobj()
+    text = decompressor.decompress(data, MOST_JSON)
+    if not decompressor.eof:
+        raise ValueError("it is cut off, or has too many bytes once decompressed")
+    return text
+
+
+ReadCounts = Callable[[Any], Mapping[str, int]]
+ReadPartitions = Callable[[Any], tuple[Partition, ...]]
+
+
+def _compact_readers(stored: Any) -> tuple[ReadCounts, ReadPartitions]:
+    """Return what reads a member's topics and a set of partitions in the compact form."""
+    numbers = PartitionNumbers(_counts(stored["topics"]))
+    lists: list[dict[str, int]] = []
+    for each in _list(stored["lists"]):
+        values = list(map(_count, _list(each)))
+        pairs = zip(values[::2], values[1::2], strict=True)
+        lists.append({numbers.topics[place]: count for place, count in pairs})
+    return (
+        lambda number: lists[_count(number)],
+        lambda runs: numbers.partitions(list(map(_count, _list(runs)))),
+    )
+
+
+def _decode(
+    stored: Any,
+    name: str,
+    initial_rebalance_delay_s: float,
+    topics: ReadCounts,
+    partitions: ReadPartitions,
+) -> GroupMetadata:
+    members = [_decode_member(each, topics, partitions) for each in _list(stored["members"])]
     assignment = _dict(stored["assignment"])
     group = GroupMetadata(
         name,
@@ -95,7 +196,7 @@ def _decode(stored: Any, name: str, initial_rebalance_delay_s: float) -> GroupMe
         leader_id=_optional(_text, stored["leader"]),
         members={member.id: member for member in members},
         pending=frozenset(map(_text, _list(stored["pending"]))),
-        assignment={_text(key): _partitions(value) for key, value in assignment.items()},
+        assignment={_text(key): partitions(value) for key, value in assignment.items()},
         deadline_s=_optional(_number, stored["deadline_s"]),
         gather_until_s=_optional(_number, stored["gather_until_s"]),
         has_newcomers=_flag(stored["has_newcomers"]),
@@ -106,9 +207,8 @@ def _decode(stored: Any, name: str, initial_rebalance_delay_s: float) -> GroupMe
     return group
 
 
-def _decode_member(stored: Any) -> MemberState:
+def _decode_member(stored: Any, topics: ReadCounts, partitions: ReadPartitions) -> MemberState:
     member_id = _text(stored["id"])
-    topics = {_text(topic): _count(number) for topic, number in _dict(stored["topics"]).items()}
     assignors = tuple(map(_text, _list(stored["assignors"])))
     if not member_id or not assignors:
         raise ValueError("a member has no id or no assignor")
@@ -116,15 +216,19 @@ def _decode_member(stored: Any) -> MemberState:
         member_id=member_id,
         fresh_id=member_id,
         assignors=assignors,
-        topics=topics,
+        topics=topics(stored["topics"]),
         rebalance_timeout_s=_number(stored["rebalance_timeout_s"]),
         instance_id=_optional(_text, stored["instance"]),
-        owned=_partitions(stored["owned"]),
+        owned=partitions(stored["owned"]),
         generation=_whole(stored["generation"]),
         client_id=_text(stored["client"]),
     )
     flags = (_flag(stored[name]) for name in ("is_joining", "is_syncing", "has_synced"))
     return MemberState(member_id, join, *flags)
+
+
+def _counts(value: Any) -> dict[str, int]:
+    return {_text(topic): _count(number) for topic, number in _dict(value).items()}
 
 
 def _partitions(pairs: Any) -> tuple[Partition, ...]:

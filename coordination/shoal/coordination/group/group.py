@@ -1,6 +1,7 @@
 """A member of a group, for the life of a block."""
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from shoal.coordination.errors import (
     CoordinationError,
     SessionLost,
 )
+from shoal.coordination.group.codec import MOST_PARTITIONS
 from shoal.coordination.group.instance_claim import InstanceClaim
 from shoal.coordination.group.listener import GroupListener, HeldPartitions, TooSlow
 from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_any
@@ -59,8 +61,10 @@ class Group:
     Every member id is used once. When the session can no longer be proven, is lost, or the group
     has evicted the member, ``on_lost`` is called and the member joins anew, under a new id.
     Errors that no repetition helps end it: InconsistentGroupProtocol (no assignor that all
-    support), FencedInstanceId (another process has our ``instance_id``), AssignorFailed, Mismatch,
-    AccessDenied. ``poll`` and ``wait`` raise them, and so does entering.
+    support), FencedInstanceId (another process has our ``instance_id``), AssignorFailed,
+    GroupTooLarge, and all others that are ``is_final``, such as AccessDenied. ``poll`` and ``wait``
+    raise them, and so does entering. Construction raises ValueError for topics that no group can
+    share, and TooLarge for ``data``.
 
     The assignment says which member *should* have a partition, and no two members are given the
     same one. But a process that was paused beyond its session may take itself for the owner for a
@@ -81,12 +85,15 @@ class Group:
         data: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._session, self.name = session, name
-        self._topics = dict(topics)
+        self._topics = checked_topics(topics)
         self._listener = listener or GroupListener()
         self._assignors = {name_of(assign): assign for assign in assignors}
         self._protocol = _protocol(assignors)
         self._settings = settings or GroupSettings()
         self._data = dict(data)
+        session.require_room(
+            f"the registration of a member of group {name!r}", json.dumps(self._data).encode()
+        )
         self._store = GroupStore(session, name, self._settings.initial_rebalance_delay_s)
         self._metadata = GroupMetadata(name, self._settings.initial_rebalance_delay_s)
         self._held = HeldPartitions(
@@ -304,6 +311,19 @@ class _Polls:
             if left_s <= 0:
                 return
             await asyncio.sleep(left_s)
+
+
+def checked_topics(topics: Mapping[str, int]) -> dict[str, int]:
+    """Return ``topics``. Raises ValueError for what no group can share."""
+    for topic, count in topics.items():
+        if type(count) is not int or count < 0:
+            raise ValueError(f"topic {topic[:80]!r} has {count!r:.80} partitions; give a count")
+    if (total := sum(topics.values())) > MOST_PARTITIONS:
+        raise ValueError(
+            f"a group shares at most {MOST_PARTITIONS} partitions, not {total}; "
+            "use fewer and larger ones, or several groups"
+        )
+    return dict(topics)
 
 
 def _protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:

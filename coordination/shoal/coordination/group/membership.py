@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from shoal.coordination import background
 from shoal.coordination.errors import (
     BadVersion,
     ConnectionLoss,
@@ -21,12 +22,18 @@ from shoal.coordination.errors import (
 )
 from shoal.coordination.group.coordinator import decide
 from shoal.coordination.group.listener import HeldPartitions, TooSlow
-from shoal.coordination.group.messages import Leave, RefusedRequest, Request
+from shoal.coordination.group.messages import Join, Leave, RefusedRequest, Request
 from shoal.coordination.group.model import GroupDecision, GroupMetadata
 from shoal.coordination.group.participant import Participant, ParticipantStep
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupState
-from shoal.coordination.group.store import GroupStore, UnreadableGroup, View
+from shoal.coordination.group.store import (
+    LARGE_PARTITIONS,
+    GroupStore,
+    UnreadableGroup,
+    View,
+    compute,
+)
 from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.session.session import ZkSession
 
@@ -81,7 +88,12 @@ class Life:
         await self._store.register(self._member.id, self._data)
         while not self._leaving.is_set():
             view = await self._read()
-            step = await self._read_safely(view, self._step)
+            if _to_assign(view.metadata) <= LARGE_PARTITIONS:
+                step = await self._read_safely(view, self._step)
+            elif (found := await self._large_step(view)) is not None:
+                step = found
+            else:
+                break
             if step.revoked or step.assigned:
                 await self._call_back(step)
             if step.request is not None:
@@ -135,14 +147,16 @@ class Life:
     def _changed(self, _: WatchEvent) -> None:
         self._changes.set()
 
-    async def _read_safely(self, view: View, use: Callable[[View], T]) -> T:
+    async def _read_safely(
+        self, view: View, use: Callable[[View], T], *, is_large: bool = False
+    ) -> T:
         """Return ``use(view)``; begin the group anew if what is stored makes that fail.
 
         What was stored is well formed by then, and all that the coordinator writes is fine. So
         another program has written it, and every member would fail on it.
         """
         try:
-            return use(view)
+            return await compute(partial(use, view), is_large=is_large)
         except (CoordinationError, Expelled) as error:
             if not isinstance(error, IllegalGroupTransition):
                 raise
@@ -154,6 +168,15 @@ class Life:
             await self._store.give_up(view, f"members fail on it: {problem}")
         except UnreadableGroup as error:
             raise Expelled(str(error)) from error
+
+    async def _large_step(self, view: View) -> ParticipantStep | None:
+        """Return the step, which takes long and is computed off the loop; None if we leave."""
+        stepping = asyncio.create_task(self._read_safely(view, self._step, is_large=True))
+        try:
+            await wait_any(None, asyncio.wait([stepping]), self._leaving.wait())
+            return stepping.result() if stepping.done() else None
+        finally:
+            await background.stop(stepping)
 
     def _step(self, view: View) -> ParticipantStep:
         now_s = self._store.clock.now_s()
@@ -251,6 +274,9 @@ class Life:
                 log.debug("group refused", member=self._member.id, error=str(answer.error))
         if decision.group == view.metadata:
             return False
+        if isinstance(request, Join) and self._member.id not in view.metadata.members:
+            # Before the others depend on it. Later the group could neither be assigned nor left.
+            self._store.require_room(decision.group)
         try:
             await self._store.write(decision.group, view.version)
             self._collisions = 0
@@ -265,6 +291,13 @@ class Life:
 
     def _decide(self, request: Request, view: View) -> GroupDecision:
         return decide(view.metadata, request, self._store.clock.now_s())
+
+
+def _to_assign(group: GroupMetadata) -> int:
+    """Return how many partitions the leader has to assign now."""
+    if group.state is not GroupState.COMPLETING_REBALANCE:
+        return 0
+    return sum(group.partition_counts.values())
 
 
 async def wait_any(timeout_s: float | None, *waits: Coroutine[Any, Any, Any]) -> None:

@@ -69,6 +69,15 @@ class GroupMetadata:
         timeouts = [member.join.rebalance_timeout_s for member in self.members.values()]
         return max(timeouts, default=0.0)
 
+    @property
+    def partition_counts(self) -> dict[str, int]:
+        """The partitions of every topic that a member wants; of two counts the larger."""
+        counts: dict[str, int] = {}
+        for member in self.members.values():
+            for topic, count in member.join.topics.items():
+                counts[topic] = max(count, counts.get(topic, 0))
+        return counts
+
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:

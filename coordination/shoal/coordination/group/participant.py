@@ -181,7 +181,7 @@ def _chore(group: GroupMetadata, registered: Set[str], now_s: float) -> Request 
 
 def assign_all(group: GroupMetadata, assign: Assignor) -> Assignment:
     """Return which member is to have which partitions. Raises AssignorFailed."""
-    counts = partition_counts(group)
+    counts = group.partition_counts
     members = [member.describe() for member in group.members.values()]
     try:
         assignment = assign(counts, members)
@@ -190,15 +190,6 @@ def assign_all(group: GroupMetadata, assign: Assignor) -> Assignment:
     if problem := _problem(group, counts, assignment):
         raise AssignorFailed(group.name, group.assignor, problem)
     return assignment
-
-
-def partition_counts(group: GroupMetadata) -> dict[str, int]:
-    """Return the partitions of every topic that a member wants; of two counts the larger."""
-    counts: dict[str, int] = {}
-    for member in group.members.values():
-        for topic, count in member.join.topics.items():
-            counts[topic] = max(count, counts.get(topic, 0))
-    return counts
 
 
 def _problem(group: GroupMetadata, counts: dict[str, int], assignment: Assignment) -> str | None:

@@ -10,26 +10,34 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from shoal.coordination import quarantine, znodes
 from shoal.coordination.errors import (
     GroupNotEmpty,
+    GroupTooLarge,
     Mismatch,
     NodeExists,
     NoNode,
     NotEmpty,
     TransactionFailed,
 )
-from shoal.coordination.group.codec import decode, encode
+from shoal.coordination.group.codec import decode, encode, most_partitions
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.plausibility import implausible
 from shoal.coordination.session.nodes import Delete, Node, WatchCallback
-from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.session import NODE_BYTES, ZkSession
 from shoal.coordination.session.wire import Stat
+from shoal.runtime.side.own_thread import call_in_own_thread
+
+T = TypeVar("T")
+
+# From so many partitions, or bytes of a group, on its work leaves the event loop.
+LARGE_PARTITIONS = 5_000
+LARGE_BYTES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,11 @@ class View:
 
 class UnreadableGroup(Exception):
     """What was stored was no group; it is quarantined, and the next reading finds another."""
+
+
+async def compute(call: Callable[[], T], *, is_large: bool) -> T:
+    """Return ``call()``; off the loop if that may take long, so that it can be cancelled."""
+    return await call_in_own_thread(call, "group") if is_large else call()
 
 
 class GroupStore:
@@ -77,7 +90,10 @@ class GroupStore:
         registered = frozenset(map(znodes.decode_name, members.names))
         if self._last is None or self._last[0] != node.stat.mzxid:
             try:
-                group = decode(node.data, self._name, self._initial_rebalance_delay_s)
+                group = await compute(
+                    lambda: decode(node.data, self._name, self._initial_rebalance_delay_s),
+                    is_large=len(node.data) > LARGE_BYTES,
+                )
             except Mismatch as error:
                 await self._begin_anew(node, str(error))
             now_s = self.clock.now_s() if self.clock.is_set else math.inf
@@ -120,7 +136,25 @@ class GroupStore:
     async def write(self, metadata: GroupMetadata, version: int) -> None:
         """Raises BadVersion if another member was quicker, and NoNode."""
         path = znodes.group(self._name)
-        self.clock.take(await self._session.set(path, encode(metadata), version=version))
+        named = sum(map(len, metadata.assignment.values()))
+        content = await compute(
+            lambda: encode(metadata, self._room), is_large=named > LARGE_PARTITIONS
+        )
+        self.clock.take(await self._session.set(path, content, version=version))
+
+    @property
+    def _room(self) -> int:
+        """Bytes that the group may have."""
+        return self._session.max_request_bytes - NODE_BYTES
+
+    def require_room(self, metadata: GroupMetadata) -> None:
+        """Raise GroupTooLarge if the members could not get all that they ask for."""
+        partitions = sum(metadata.partition_counts.values())
+        fit = most_partitions(metadata, self._room)
+        if partitions > fit or not fit:
+            members = len(metadata.members)
+            limit = self._session.max_request_bytes
+            raise GroupTooLarge(self._name, members, partitions, fit, limit)
 
     async def register(self, member_id: str, data: Mapping[str, Any]) -> None:
         """Create the member's ephemeral node, and take the time. ``member_id`` is used once."""

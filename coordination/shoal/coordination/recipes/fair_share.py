@@ -10,6 +10,7 @@ import structlog
 
 from shoal.coordination.assignors import Partition
 from shoal.coordination.group import Group, GroupListener, GroupSettings
+from shoal.coordination.group.group import checked_topics
 from shoal.coordination.recipes.ownership import OwnerNodes, Ownership, OwnershipListener
 from shoal.coordination.session.session import ZkSession
 
@@ -25,7 +26,7 @@ class FairShare(GroupListener):
     ``takeover_delay_s``: see ``Ownership``. The group's members go by the owner ids of ``nodes``.
 
     A member that cannot do its work for a while can ``leave`` and ``join`` within the block.
-    Raises at construction what ``nodes.path`` raises for any of the partitions.
+    Raises at construction what ``Group`` raises, and ``nodes.path`` for any of the partitions.
     """
 
     def __init__(
@@ -40,9 +41,8 @@ class FairShare(GroupListener):
         takeover_delay_s: float = 0.0,
     ) -> None:
         # Ownership counts its partitions; so do we, for it.
-        every = [
-            Partition(topic, index) for topic, n in sorted(topics.items()) for index in range(n)
-        ]
+        counts = sorted(checked_topics(topics).items())
+        every = [Partition(topic, index) for topic, n in counts for index in range(n)]
         for partition in every:
             nodes.path(partition)
         self._every = every

@@ -145,7 +145,11 @@ class Requests(ABC):
         return self._request("close", path, wire.set_acl(self._full(path), acl), _nothing)
 
     async def ensure(self, path: str) -> None:
-        """Create ``path`` and what is missing above it, all empty and persistent."""
+        """Create ``path`` and what is missing above it, all empty and persistent.
+
+        A parent that exists may be closed to us, as in a shared ensemble. AccessDenied names the
+        first node that is missing and may not be created.
+        """
         if await self.exists(path):
             return
         full = self._full(path)
@@ -153,15 +157,18 @@ class Requests(ABC):
         creates = [
             self._request(
                 "create",
-                path,
+                full[:end],
                 wire.create(full[:end], b"", wire.PERSISTENT, self._acl),
                 _nothing,
             )
             for end in ends
         ]
-        for error in await asyncio.gather(*creates, return_exceptions=True):
-            if error is not None and not isinstance(error, NodeExists):
-                raise error
+        errors = await asyncio.gather(*creates, return_exceptions=True)
+        if errors[-1] is None or isinstance(errors[-1], NodeExists):
+            return
+        # Below what is refused, nodes have no parent. Above it, refused ones exist.
+        reasons = [e for e in errors if e is not None and not isinstance(e, NodeExists | NoNode)]
+        raise reasons[-1] if reasons else errors[-1]
 
     async def _create_with_parents(
         self, path: str, data: bytes, ephemeral: bool, sequential: bool

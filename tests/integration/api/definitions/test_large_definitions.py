@@ -11,6 +11,7 @@ from shoal.api.operations.authoring.comparison import MOST_LINES, Side, compare,
 from shoal.api.routes.workflows import exchange
 from shoal.runtime.side.process import SideProcesses
 from tests.integration.api.conftest import PREFIX, Api, problem_of
+from tests.support.waiting import DEADLINE_S
 
 WORKFLOW = f"{PREFIX}/projects/p/workflows/large"
 _SHELL = {"name": "a", "type": "SHELL"}
@@ -82,7 +83,7 @@ async def test_others_write_while_the_texts_of_a_plan_are_compared(
     written: list[str] = []
 
     async def write_meanwhile(*given: Any) -> Any:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             await api.make("meanwhile")
         written.append("meanwhile")
         return await compared(*given)

@@ -65,15 +65,15 @@ async def test_data_that_other_settings_wrote_is_read(
             assert (await session.get("/kept")).data == b"data"
 
 
-def test_server_listens_on_loopback_alone_and_says_little(zookeeper: ZooKeeperServer) -> None:
-    assert four_letter_word("127.0.0.1", zookeeper.port, "ruok", DEADLINE_S) == b"imok"
-    answer = four_letter_word("127.0.0.1", zookeeper.port, "envi", DEADLINE_S)
+def test_server_listens_on_loopback_alone_and_says_little(own_server: ZooKeeperServer) -> None:
+    assert four_letter_word("127.0.0.1", own_server.port, "ruok", DEADLINE_S) == b"imok"
+    answer = four_letter_word("127.0.0.1", own_server.port, "envi", DEADLINE_S)
     assert b"not in the whitelist" in answer
-    process = Path(f"/proc/{zookeeper.pid}")
+    process = Path(f"/proc/{own_server.pid}")
     own = {os.readlink(fd) for fd in (process / "fd").iterdir() if fd.is_symlink()}
     fields = [line.split() for line in (process / "net/tcp").read_text().splitlines()[1:]]
     listening = [field[1] for field in fields if field[3] == "0A" and f"socket:[{field[9]}]" in own]
-    assert listening == [f"0100007F:{zookeeper.port:04X}"]
+    assert listening == [f"0100007F:{own_server.port:04X}"]
 
 
 def test_port_of_somebody_else_is_reported(tmp_path: Path) -> None:

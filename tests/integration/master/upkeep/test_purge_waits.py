@@ -375,7 +375,7 @@ async def test_takeovers_stay_until_they_were_exported(
     assert len(exported(store, "takeovers")) == before
 
 
-@pytest.mark.parametrize("seed", range(share(10, 2)))
+@pytest.mark.parametrize("seed", range(share(10, 1)))
 async def test_every_finished_instance_is_in_the_database_or_in_the_history(
     request: pytest.FixtureRequest, place: Path, tmp_path: Path, seed: int
 ) -> None:

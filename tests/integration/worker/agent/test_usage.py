@@ -64,7 +64,7 @@ async def test_what_ran_into_its_timeout_has_an_error_line(
     master: FakeMaster, worker: InProcessWorker
 ) -> None:
     script = "echo 'FATAL: no answer'; sleep 100"
-    number = await master.submit("SHELL", {"script": script}, timeout_s=0.5)
+    number = await master.submit("SHELL", {"script": script}, timeout_s=5.0)
     report = (await master.table.ended(number, timeout_s=DEADLINE_S)).report
     assert report is not None
     assert (report.kind, report.error_line) == (pb.FAILED, "FATAL: no answer")

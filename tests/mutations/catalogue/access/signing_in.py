@@ -12,8 +12,27 @@ _CALLS = "tests/integration/client/access/test_access_calls.py"
 _FILE = "tests/unit/client/test_logins.py"
 _CLUSTER = "tests/integration/client/access/test_access.py"
 _CALL = Place("shoal.client.rest.operations.call")
+_DISCOVERY = Place("shoal.client.discovery")
+_DISCOVERED = "tests/unit/client/test_discovery.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "an API that was started alone is looked for where the last cluster was",
+        _DISCOVERY["local_api"].replace("_configured_url(...)", "None"),
+        f"{_DISCOVERED}"
+        "::test_a_configured_port_comes_before_the_address_of_a_cluster_that_was_stopped",
+    ),
+    Promise.SECRETS_STAY.broken_if(
+        "a token is given to an API of another data folder at a configured port",
+        _DISCOVERY["local_api"].drop("expected=folder"),
+        f"{_DISCOVERED}::test_an_api_that_was_started_alone_is_at_its_configured_address",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a mistake in the settings hides the known address of an API",
+        _DISCOVERY["_configured_url"].always("is_needed"),
+        f"{_DISCOVERED}"
+        "::test_settings_that_name_no_address_are_an_error_only_if_no_address_is_known",
+    ),
     Promise.SECRETS_STAY.broken_if(
         "a password is sent to another machine in the clear",
         _SIGN_IN["require_encryption"].replace(

@@ -4,6 +4,8 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _WIRE = Place("shoal.coordination.session.wire")
+_STORE = Place("shoal.coordination.group.store")
+_GROUP_LIMITS = "tests/integration/coordination/group/test_group_limits.py"
 _LIMITS = "tests/integration/coordination/session/test_limits.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -11,5 +13,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a request that is too large for the server is sent",
         _WIRE["serialize"].never("size > limit"),
         f"{_LIMITS}::test_a_session_may_be_given_another_limit",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a member that makes its group too large is admitted",
+        _STORE["require_room"].never("partitions > fit or not fit"),
+        f"{_GROUP_LIMITS}::test_a_member_that_makes_the_group_too_large_is_refused_alone",
     ),
 )

@@ -12,6 +12,7 @@ _SIDE = Place("shoal.master.dispatch.side_thread")
 _TEMPLATES = Place("shoal.runtime.side.templates")
 _PROCESSES = Place("shoal.runtime.side.process")
 _PLAN = Place("shoal.api.operations.authoring.plan")
+_DRAFTS = Place("shoal.api.routes.workflows.drafts")
 _COMPARISON = Place("shoal.api.operations.authoring.comparison")
 _TURNS = Place("shoal.api.web.turns")
 _BODY = Place("shoal.api.web.body")
@@ -118,6 +119,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         _PLAN["compared"].always("is_short(before, after)"),
         "tests/integration/api/definitions/test_large_definitions.py"
         "::test_lines_that_take_long_to_compare_hold_nobody[False]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "others cannot write while the texts of a plan are compared",
+        _DRAFTS["plan_workflow"].replace(
+            "async with store.unit_of_work() as uow:\n"
+            "    plan = await plan_of(uow, checked, store.clock(), caller.visible)\n"
+            "found = await plan_out(plan, work)",
+            "async with store.unit_of_work() as uow:\n"
+            "    plan = await plan_of(uow, checked, store.clock(), caller.visible)\n"
+            "    found = await plan_out(plan, work)",
+        ),
+        "tests/integration/api/definitions/test_large_definitions.py"
+        "::test_others_write_while_the_texts_of_a_plan_are_compared",
     ),
     Promise.PROGRESS.broken_if(
         "any number of lines is compared in the event loop of the API",

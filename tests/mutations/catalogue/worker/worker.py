@@ -27,6 +27,7 @@ _RETURNING = Place("shoal.worker.results.requeue")
 _MAIN = Place("shoal.worker.main")
 _LEFTOVERS = Place("shoal.worker.home.leftovers")
 _FORK_SERVER = Place("shoal.client.local.fork_server")
+_ROLES = Place("shoal.client.local.roles")
 _LOCAL_CLUSTER = Place("shoal.client.local.cluster")
 _TESTS = "tests/integration/worker"
 _TEST_FORK_SERVER = "tests/integration/client/test_fork_server.py"
@@ -82,6 +83,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a role that starts after its request was given up stays beside its successor",
         _FORK_SERVER["Request.answer"].never("self._is_given_up"),
         f"{_TEST_FORK_SERVER}::test_fork_that_takes_long_leaves_the_other_roles_alone",
+    ),
+    Promise.ROOM.broken_if(
+        "each role of a local cluster has a database driver of its own in memory",
+        _ROLES["import_all"].drop("with suppress(ShoalError):\n    ..."),
+        f"{_TEST_FORK_SERVER}::test_roles_share_the_driver_of_their_database",
+    ),
+    Promise.PROGRESS.broken_if(
+        "settings that name no database end the process that roles are forked from",
+        _ROLES["import_all"].replace("suppress(ShoalError)", "suppress()"),
+        f"{_TEST_FORK_SERVER}::test_roles_share_the_driver_of_their_database",
     ),
     Promise.PROGRESS.broken_if(
         "a failed fork ends the local cluster",

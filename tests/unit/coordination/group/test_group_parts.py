@@ -25,7 +25,7 @@ from shoal.coordination.assignors import (
 from shoal.coordination.errors import AssignorFailed
 from shoal.coordination.group import Join, MemberState
 from shoal.coordination.group.listener import HeldPartitions, TooSlow
-from shoal.coordination.group.participant import assign_all, partition_counts
+from shoal.coordination.group.participant import assign_all
 from shoal.coordination.group.store import EnsembleClock
 from shoal.coordination.session.wire import Stat
 
@@ -101,12 +101,13 @@ def group_of(**topics_of: Mapping[str, int]) -> GroupMetadata:
 
 def test_the_leader_shares_out_topics_that_only_others_want() -> None:
     group = group_of(a={"jobs": 2}, b={"mail": 1})
-    assert partition_counts(group) == {"jobs": 2, "mail": 1}
+    assert group.partition_counts == {"jobs": 2, "mail": 1}
     assert assign_all(group, range_) == {"a": [P0, P1], "b": [Partition("mail", 0)]}
 
 
 def test_of_two_opinions_about_a_topic_the_larger_counts() -> None:
-    assert partition_counts(group_of(a={"jobs": 2}, b={"jobs": 4}, c={"jobs": 3})) == {"jobs": 4}
+    group = group_of(a={"jobs": 2}, b={"jobs": 4}, c={"jobs": 3})
+    assert group.partition_counts == {"jobs": 4}
 
 
 @pytest.mark.parametrize(
