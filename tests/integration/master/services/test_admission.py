@@ -460,10 +460,10 @@ async def test_other_project_starts_at_a_master_that_one_project_has_filled(
         # One project is below its share of half the room; the other one is not.
         again = await harness.send(*[harness.new_start(other, partition=0) for _ in range(3)])
         assert (await harness.outcome(again[0])).state is CommandState.DONE
+        await eventually(lambda: len(masters[0].engine.runs) == 6)  # held after the commit
         await harness.stays(RUNNING, run)
         states = [(await harness.command(one.id)).state for one in (*again[1:], *sent[4:])]
         assert set(states) == {CommandState.PENDING}
-        assert len(masters[0].engine.runs) == 6
         # What has waited starts as runs end, the projects in turn.
         await harness.end(run)
         assert (await harness.outcome(again[1])).state is CommandState.DONE
@@ -500,7 +500,7 @@ async def test_runs_that_only_wait_take_no_room(harness: Harness) -> None:
                 assert (await harness.outcome(command)).state is CommandState.DONE
         last = await harness.start(await harness.publish(), partition=0)
         await harness.is_in(last, RUNNING)
-        assert len(masters[0].engine.runs) == 31
+        await eventually(lambda: len(masters[0].engine.runs) == 31)  # held after the commit
         # One of the queued runs and the last one work: there is no room for more.
         more = harness.new_start(await harness.publish(), partition=0)
         (command,) = await harness.send(more)
