@@ -442,8 +442,6 @@ async def test_run_at_the_end_of_the_calendar_is_not_learnt_from(watched: Watche
 
 async def test_workflow_that_cannot_be_looked_at_stops_no_other(watched: Watched) -> None:
     """What was known of it stays; it is looked at again, and forgotten when that works."""
-    if watched.site.database.kind == "sqlite":
-        pytest.skip("what SQLite's columns hold by hand is read as missing")
     bad = await daily(watched)
     for number in range(5):
         await published(watched.site.database, definition(f"w{number}", project="p"))

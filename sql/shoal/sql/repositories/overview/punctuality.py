@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Select, func, select
 from shoal.core.alerts.conditions import WatchedRun
 from shoal.core.runs.states import WorkflowState
 from shoal.sql.driver.connection import Connection
+from shoal.sql.errors import UnreadableRow
 from shoal.sql.schema.tables import workflow_instance
 from shoal.sql.schema.types import UnreadableValue
 
@@ -74,7 +75,10 @@ class Punctuality:
         ]
 
     async def last_success(self, workflow_id: int) -> datetime | None:
-        """Return when a run has succeeded last; None: none ever has."""
+        """Return when a run has succeeded last; None: none ever has.
+
+        Raises UnreadableRow if one of the newest has no readable end: it may be the last.
+        """
         newest = (
             select(_I.finished_at)
             .where(_I.workflow_id == workflow_id, _I.state == WorkflowState.SUCCEEDED)
@@ -82,8 +86,12 @@ class Punctuality:
             .limit(_LOOKED_AT)
             .subquery()
         )
-        found = await self._connection.scalar(select(func.max(newest.c.finished_at)))
-        return found if isinstance(found, datetime) else None
+        found: datetime | UnreadableValue | None = await self._connection.scalar(
+            select(func.max(newest.c.finished_at))
+        )
+        if isinstance(found, UnreadableValue):
+            raise UnreadableRow("the last success of workflow", workflow_id, found.reason, -1)
+        return found
 
     async def outcomes(self, workflow_id: int, limit: int) -> list[bool]:
         """Return whether the last runs have succeeded that ended, the newest first."""
