@@ -180,8 +180,13 @@ class ChildRuns:
             _apply(self._children[str(index)], ChildEvent.CONTINUE)
 
     def continue_for_new_attempt(self) -> None:
-        """Mark what stands still and did not succeed as to be continued, or to be started anew."""
+        """Mark what stands still and did not succeed as to be continued, or to be started anew.
+
+        News of a quarantine and of its end went to the attempt before, which may have ended: this
+        one hears of it when the child's next try fails.
+        """
         for index, child in list(self._all()):
+            child.pop("quarantined", None)
             if child["state"] == ChildState.REFUSED:
                 del self._children[str(index)]
             elif allows(_state(child), ChildEvent.CONTINUE):

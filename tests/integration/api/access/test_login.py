@@ -171,7 +171,8 @@ async def test_flood_of_wrong_passwords_holds_up_no_other_request(
     may_go_on.set()
     statuses = [answer.status_code for answer in await flood]
     assert set(statuses) == {401, 429}  # more than can wait are refused
-    assert min(niceness) > os.getpriority(os.PRIO_PROCESS, 0)  # hashing gives way
+    own = os.getpriority(os.PRIO_PROCESS, 0)  # 19 is as low as it gets
+    assert min(niceness) > own or own == passwords._NICEST  # hashing gives way
 
 
 @pytest.mark.parametrize(

@@ -145,4 +145,10 @@ MUTATIONS: tuple[Mutation, ...] = (
         _CHILDREN["take"].never("report.ask is not None and report.ask < child.get('asks', 0)"),
         f"{_WILD}::test_whatever_happens_nothing_hangs_and_successes_are_kept",
     ),
+    Promise.ROOM.broken_if(
+        "the next attempt of a task takes its repaired children for quarantined",
+        _CHILDREN["continue_for_new_attempt"].drop("child.pop('quarantined', None)"),
+        "tests/unit/core/decide/test_decide_children.py::"
+        "test_next_attempt_does_not_take_a_repaired_child_for_quarantined",
+    ),
 )

@@ -580,6 +580,24 @@ def test_resume_of_a_stopped_run_waits_for_its_quarantined_child() -> None:
     assert family.state(top) is W.SUCCEEDED
 
 
+def test_next_attempt_does_not_take_a_repaired_child_for_quarantined() -> None:
+    """It was repaired after the attempt that knew of its quarantine had ended."""
+    family, top = mapped(3, 1)
+    (first,) = family.of("leaf")
+    family.quarantine(first)
+    family.ask(top, STOP)
+    while others := [line for line in family.lines if line != family.key_of[first]]:
+        family.deliver(others[0])
+    assert family.state(top) is W.STOPPED
+    family.quarantine(first, is_quarantined=False)
+    assert {family.state(child) for child in family.of("leaf")} == {W.STOPPED}
+    family.ask(top, RESUME)
+    family.deliver_all()
+    assert [family.state(child) for child in family.of("leaf")].count(W.RUNNING) == 1
+    family.ask(top, STOP)
+    assert family.state(top) is W.STOPPING  # until the child has stopped
+
+
 def test_stop_waits_for_a_quarantined_start_to_be_withdrawn() -> None:
     """A later attempt could not name the start: the request to stop settles it."""
     family = Family({"top": {"s": sub("leaf")}, "leaf": {"x": {}}})

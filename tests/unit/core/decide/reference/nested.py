@@ -62,9 +62,12 @@ def all_succeeded(attempt: Try, items: int) -> bool:
 
 
 def kept(attempt: Try) -> dict[int, Child]:
-    """What the attempt after this one continues. Those that never came to be start anew."""
+    """What the attempt after this one continues. Those that never came to be start anew.
+
+    Nor does it know which are quarantined: the attempt before may have ended before them.
+    """
     return {
-        item: replace(child, again=stand(child) in AGAIN)
+        item: replace(child, again=stand(child) in AGAIN, aside=False)
         for item, child in attempt.children.items()
         if stand(child) != "REFUSED"
     }
