@@ -120,7 +120,6 @@ class AccessDenied(PathError):
 
 
 class QuotaExceeded(PathError):
-    is_final = True
     reason = (
         "the ZooKeeper quota of a node above it is used up; raise it (zkCli: setquota) or delete "
         "what is not needed"

@@ -19,7 +19,7 @@ from shoal.coordination.group.messages import Join
 from shoal.coordination.group.model import GroupMetadata, MemberState
 from shoal.coordination.group.runs import PartitionNumbers, TopicLists
 from shoal.coordination.group.states import GroupState
-from shoal.coordination.session.documents import read_json
+from shoal.core.untrusted import read_json
 
 # Another format needs another place, too: members that cannot read what they find quarantine it
 # and begin the group anew (store.py).
@@ -111,7 +111,8 @@ def decode(data: bytes, name: str, initial_rebalance_delay_s: float) -> GroupMet
         return GroupMetadata(name, initial_rebalance_delay_s)
     try:
         is_compact = data.startswith(_COMPRESSED)
-        stored = read_json(_decompress(data) if is_compact else data)
+        # Not strict: members of an earlier version may have topics with lone surrogates.
+        stored = read_json(_decompress(data) if is_compact else data, most=MOST_JSON)
         if stored["format"] == (COMPACT if is_compact else FORMAT):
             topics, partitions = _compact_readers(stored) if is_compact else (_counts, _partitions)
             return _decode(stored, name, initial_rebalance_delay_s, topics, partitions)

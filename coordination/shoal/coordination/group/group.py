@@ -30,7 +30,7 @@ from shoal.coordination.group.listener import GroupListener, HeldPartitions, Too
 from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_any
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
-from shoal.coordination.group.settings import GroupSettings
+from shoal.coordination.group.settings import GroupSettings, is_text
 from shoal.coordination.group.store import GroupStore
 from shoal.coordination.session.defaults import RETRY_S
 from shoal.coordination.session.session import ZkSession
@@ -316,6 +316,10 @@ class _Polls:
 def checked_topics(topics: Mapping[str, int]) -> dict[str, int]:
     """Return ``topics``. Raises ValueError for what no group can share."""
     for topic, count in topics.items():
+        if not is_text(topic):
+            raise ValueError(
+                f"invalid topic {str(topic)[:80]!r}: use a text without lone surrogates"
+            )
         if type(count) is not int or count < 0:
             raise ValueError(f"topic {topic[:80]!r} has {count!r:.80} partitions; give a count")
     if (total := sum(topics.values())) > MOST_PARTITIONS:

@@ -16,6 +16,7 @@ from shoal.coordination.errors import (
     CoordinationError,
     CoordinatorNotAvailable,
     FencedInstanceId,
+    GroupTooLarge,
     IllegalGroupTransition,
     InconsistentGroupProtocol,
     NoNode,
@@ -161,6 +162,8 @@ class Life:
             if not isinstance(error, IllegalGroupTransition):
                 raise
             problem = str(error)
+        except MemoryError:
+            raise  # a matter of this process
         except Exception as error:  # noqa: BLE001 - whatever it is, the state causes it
             problem = repr(error)
         log.error("group makes its members fail", group=view.metadata.name, problem=problem)
@@ -276,7 +279,12 @@ class Life:
             return False
         if isinstance(request, Join) and self._member.id not in view.metadata.members:
             # Before the others depend on it. Later the group could neither be assigned nor left.
-            self._store.require_room(decision.group)
+            try:
+                self._store.require_room(decision.group)
+            except GroupTooLarge:
+                if gone := view.metadata.members.keys() - self._present(view):
+                    return await self._write(view, Leave(min(gone)))  # there may be room then
+                raise
         try:
             await self._store.write(decision.group, view.version)
             self._collisions = 0

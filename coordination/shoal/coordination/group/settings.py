@@ -61,13 +61,13 @@ class GroupSettings:
         }.items():
             if value > LONGEST_S:
                 raise ValueError(f"{name} can be at most {LONGEST_S:g} seconds, not {value}")
-        if not _is_text(self.client_id):
+        if not is_text(self.client_id):
             raise ValueError(
                 f"invalid client_id {str(self.client_id)[:100]!r}: use a text without lone "
                 "surrogates, for example the name of the host"
             )
         own = self.instance_id
-        if own is not None and not (_is_text(own) and own.strip() and len(own) <= LONGEST_ID):
+        if own is not None and not (is_text(own) and own.strip() and len(own) <= LONGEST_ID):
             raise ValueError(
                 f"invalid instance_id {str(own)[:100]!r}: use a text of 1 to {LONGEST_ID} "
                 "characters, not blank and without lone surrogates, for example the name of the "
@@ -75,5 +75,6 @@ class GroupSettings:
             )
 
 
-def _is_text(value: object) -> bool:
+def is_text(value: object) -> bool:
+    """Whether a value can be stored as UTF-8, so that every member can read it."""
     return isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value)

@@ -61,8 +61,25 @@ class UnreadableGroup(Exception):
 
 
 async def compute(call: Callable[[], T], *, is_large: bool) -> T:
-    """Return ``call()``; off the loop if that may take long, so that it can be cancelled."""
-    return await call_in_own_thread(call, "group") if is_large else call()
+    """Return ``call()``; off the loop if that may take long, so that it can be cancelled.
+
+    A process that gets no thread computes it on the loop.
+    """
+    if not is_large:
+        return call()
+    has_begun = False
+
+    def begin() -> T:
+        nonlocal has_begun
+        has_begun = True
+        return call()
+
+    try:
+        return await call_in_own_thread(begin, "group")
+    except RuntimeError:
+        if has_begun:
+            raise
+        return call()
 
 
 class GroupStore:

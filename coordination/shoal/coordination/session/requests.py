@@ -166,9 +166,10 @@ class Requests(ABC):
         errors = await asyncio.gather(*creates, return_exceptions=True)
         if errors[-1] is None or isinstance(errors[-1], NodeExists):
             return
-        # Below what is refused, nodes have no parent. Above it, refused ones exist.
-        reasons = [e for e in errors if e is not None and not isinstance(e, NodeExists | NoNode)]
-        raise reasons[-1] if reasons else errors[-1]
+        # Below what is refused, nodes have no parent. Above it, refused ones exist. If the last one
+        # that has a parent exists, it was deleted meanwhile, and another try may succeed.
+        last = next((error for error in reversed(errors) if not isinstance(error, NoNode)), None)
+        raise errors[-1] if last is None or isinstance(last, NodeExists) else last
 
     async def _create_with_parents(
         self, path: str, data: bytes, ephemeral: bool, sequential: bool

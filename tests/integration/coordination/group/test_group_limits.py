@@ -33,15 +33,22 @@ async def _nothing(*_: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "topics", [{"feeds": 100_001}, {"a": 60_000, "b": 60_000}, {"feeds": -1}, {"feeds": 10**12}]
+    "topics",
+    [
+        {"feeds": 100_001},
+        {"a": 60_000, "b": 60_000},
+        {"feeds": -1},
+        {"feeds": 10**12},
+        {"caf\udce9": 4},  # a file name that is not UTF-8
+    ],
 )
 async def test_what_no_group_can_share_is_refused_at_construction(
     session: ZkSession, topics: Mapping[str, int]
 ) -> None:
-    with pytest.raises(ValueError, match=r"partitions"):
+    with pytest.raises(ValueError, match=r"partitions|invalid topic"):
         Group(session, "g", topics=topics)
     nodes = OwnerNodes[Partition](lambda _: "/owner", "a")
-    with pytest.raises(ValueError, match=r"partitions"):
+    with pytest.raises(ValueError, match=r"partitions|invalid topic"):
         FairShare(session, "g", topics, nodes, OwnershipListener(_nothing, _nothing, _nothing))
 
 
