@@ -1,9 +1,9 @@
 """A group as the bytes of one znode, and back.
 
 There are two forms. A group that fits into a znode as plain JSON is stored so, which earlier
-versions read, too. A group that does not fit, and so could not exist before, is stored in the
-compact form: JSON in which every topic stands once and partitions are runs of numbers
-(``runs.py``), compressed.
+versions read, too. A group that does not fit is stored in the compact form, which earlier versions
+quarantine: JSON in which every topic stands once and partitions are runs of numbers (``runs.py``),
+compressed.
 """
 
 import json

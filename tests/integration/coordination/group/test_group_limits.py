@@ -21,6 +21,7 @@ from shoal.coordination import (
 )
 from shoal.coordination.assignors import GroupMember, Partition, cooperative, cooperative_sticky
 from shoal.coordination.errors import GroupTooLarge, TooLarge
+from shoal.coordination.group.store import LARGE_PARTITIONS
 from shoal.coordination.session.session import NODE_BYTES
 from tests.integration.coordination.conftest import connect, eventually
 from tests.support.waiting import DEADLINE_S
@@ -91,6 +92,32 @@ async def test_a_member_that_makes_the_group_too_large_is_refused_alone(zk_chroo
             assert list(stored.members) == [small.member_id]
             assert not stored.pending
         assert states == []
+
+
+async def test_room_that_a_dead_member_holds_is_given_to_one_that_enters(zk_chroot: str) -> None:
+    """With both the group would be too large; a refusal is final, and the room is free by then."""
+    topics = {"a": 1_500}, {"b": 1_500}
+    async with connect(zk_chroot, max_request_bytes=NODE_BYTES + 16_000) as session:
+        async with connect(zk_chroot, max_request_bytes=NODE_BYTES + 16_000) as lost:
+            dead = Group(lost, "g", topics=topics[0], settings=AT_ONCE)
+            await dead.__aenter__()
+        async with Group(session, "g", topics=topics[1], settings=AT_ONCE) as alive:
+            await eventually(lambda: len(alive.owned) == 1_500)
+
+
+async def test_a_process_that_gets_no_thread_gives_up_no_group(
+    session: ZkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lack is no fault of what is stored, which all members would lose."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    topics = {"feeds": LARGE_PARTITIONS + 1}
+    async with Group(session, "g", topics=topics, settings=AT_ONCE) as group:
+        await eventually(lambda: len(group.owned) == LARGE_PARTITIONS + 1)
+    assert (await read_group(session, "g")).generation == 2  # entered and left, not begun anew
 
 
 async def test_a_group_that_does_not_fit_as_plain_text_is_shared_all_the_same(

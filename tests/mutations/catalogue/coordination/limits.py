@@ -5,6 +5,7 @@ from tests.mutations.place import Place
 
 _WIRE = Place("shoal.coordination.session.wire")
 _STORE = Place("shoal.coordination.group.store")
+_MEMBERSHIP = Place("shoal.coordination.group.membership")
 _GROUP_LIMITS = "tests/integration/coordination/group/test_group_limits.py"
 _LIMITS = "tests/integration/coordination/session/test_limits.py"
 
@@ -18,5 +19,15 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a member that makes its group too large is admitted",
         _STORE["require_room"].never("partitions > fit or not fit"),
         f"{_GROUP_LIMITS}::test_a_member_that_makes_the_group_too_large_is_refused_alone",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a member is refused for the room of one that is gone",
+        _MEMBERSHIP["_write"].replace("GroupTooLarge", "NotImplementedError"),
+        f"{_GROUP_LIMITS}::test_room_that_a_dead_member_holds_is_given_to_one_that_enters",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a member that gets no thread gives up the group",
+        _STORE["compute"].always("has_begun"),
+        f"{_GROUP_LIMITS}::test_a_process_that_gets_no_thread_gives_up_no_group",
     ),
 )
