@@ -52,6 +52,8 @@ class BalancedJobs:
     ) -> None:
         self._run, self._name = run, name
         self._running: dict[str, asyncio.Task[None]] = {}
+        for job in jobs:
+            znodes.encode_name(job)  # its error speaks of a name: to users, jobs are no topics
         # Each job is a topic of its own with one partition, so lists need not be the same.
         self._share = FairShare(
             session,
