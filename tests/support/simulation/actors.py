@@ -114,6 +114,7 @@ class Actor:
 
     def start(self, number: int) -> None:
         self.name = f"a{number}"
+        self.choose()
         self.task = self.process.start(self._live(), str(self))
 
     async def _live(self) -> None:
@@ -130,6 +131,9 @@ class Actor:
     @property
     def is_over(self) -> bool:
         return self.task.done()
+
+    def choose(self) -> None:
+        """Choose what it is to be."""
 
     def is_served(self) -> bool:
         """Whether it has what it is for, besides its seats."""
@@ -175,9 +179,11 @@ class Actor:
 class Candidate(Actor, ElectionListener):
     """Stands for one of two elections."""
 
-    def make(self) -> Election:
+    def choose(self) -> None:
         self.which = self.world.random.choice("eef")
         self.seat, self.path = f"election {self.which}", f"/elections/{self.which}/leader"
+
+    def make(self) -> Election:
         self.election = Election(
             self.session, self.which, self.world.random.choice([self.name, "x"]), self
         )
@@ -201,19 +207,21 @@ class Candidate(Actor, ElectionListener):
 class Owner(Actor):
     """Wants some of three partitions, and other ones later."""
 
+    def choose(self) -> None:
+        self.wanted = {p for p in range(3) if self.world.random.random() < 0.6}
+
     def make(self) -> Ownership:
-        self.wanted: set[int] = set()
         self.ownership = Ownership(
             self.session,
             OwnerNodes(lambda p: f"/owned/{p}/owner", self.world.random.choice([self.name, "x"])),
             OwnershipListener(self._acquired, self._released, self._lost),
             takeover_delay_s=self.world.random.choice([0.0, 0.0, 2.0]),
         )
-        self.change()
+        self.ownership.set_wanted(self.wanted)
         return self.ownership
 
     def change(self) -> None:
-        self.wanted = {p for p in range(3) if self.world.random.random() < 0.6}
+        self.choose()
         self.ownership.set_wanted(self.wanted)
 
     def wants(self) -> set[str]:
@@ -312,8 +320,10 @@ class GroupMember(Actor, GroupListener):
 class Registered(Actor):
     """A member below a path, with an id that another one may have."""
 
-    def make(self) -> Membership:
+    def choose(self) -> None:
         self.id = self.world.random.choice("mmn")
+
+    def make(self) -> Membership:
         self.membership = Membership(
             self.session, "/people", self.id, {"of": self.name}, clock=NoClock()
         )

@@ -631,12 +631,14 @@ class SimulatedClient:
         return self._connection is not None and not self._connection.is_mute
 
     @property
-    def watch_count(self) -> int:
-        return sum(
-            len(some)
+    def watched(self) -> list[str]:
+        """The paths of all watches."""
+        return [
+            path
             for of_kind in (self.data_watchers, self.child_watchers)
-            for some in of_kind.values()
-        )
+            for path, some in of_kind.items()
+            for _ in some
+        ]
 
 
 class SimulatedHeartbeat(SessionHeartbeat):

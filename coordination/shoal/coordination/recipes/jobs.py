@@ -103,11 +103,17 @@ class BalancedJobs:
         self._running[job] = background.start(self._keep_running(job, epoch), f"job {job}")
 
     async def _end(self, partition: Partition) -> None:
-        await background.stop(self._running.pop(partition.topic, None))
+        await self._lose(frozenset([partition]))
 
     async def _lose(self, partitions: frozenset[Partition]) -> None:
-        lost = [self._running.pop(partition.topic, None) for partition in partitions]
-        await asyncio.gather(*(background.stop(task) for task in lost))
+        """Cancel the jobs, and return when they have ended.
+
+        They are ours until then: if this is itself cancelled, the next call waits for them.
+        """
+        jobs = [partition.topic for partition in partitions]
+        await asyncio.gather(*(background.stop(self._running.get(job)) for job in jobs))
+        for job in jobs:
+            self._running.pop(job, None)
 
     async def _keep_running(self, job: str, epoch: int) -> None:
         while True:
