@@ -284,7 +284,10 @@ class Runner(Actor):
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            await self.leave(f"job {job}")
+            try:
+                await self.dawdle(LOSS_S)
+            finally:  # at once if it is cancelled again: ours no longer, while it was to move
+                self.seats.leave(f"job {job}", self)
 
 
 class GroupMember(Actor, GroupListener):

@@ -30,7 +30,8 @@ class BalancedJobs:
     ``run(job, epoch)`` is called for each job that becomes ours, and cancelled when it is to move
     or when we can no longer prove that it is ours. In the first case no other process begins
     it before ``run`` has ended, so it may finish what it is at; in the second it has 0.3 of the
-    session timeout. A job that returns is not begun again here; one that fails is, a second later.
+    session timeout. A job that is finishing for the first reason is cancelled again for the
+    second. A job that returns is not begun again here; one that fails is, a second later.
     ``epoch`` is greater than in any run of the job before, for others to refuse a late one. Only if
     ZooKeeper lost all its data it begins anew: where you have stored a greater one, ask
     ``confirmed`` and, if the job is ours, go on with the stored one plus one.
