@@ -25,7 +25,9 @@ from shoal.coordination import (
     Partition,
     ZkSession,
 )
-from tests.support.simulation.world import Process, Refusal, World
+from shoal.coordination.cluster.own_clock import OwnClock
+from shoal.core.timing.cluster_time import ClockReading
+from tests.support.simulation.world import WALL_S, Process, Refusal, World
 from tests.support.simulation.zookeeper import SESSION_S, SimulatedServer
 
 LOSS_S = 0.5  # the longest an actor takes to stop; it has 0.3 of the session timeout
@@ -123,10 +125,14 @@ class Actor:
                 self.is_in = True
                 await self.stop.wait()
                 self.is_in = False
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - none is expected
             self.world.problems.append(f"{self} ended with {error!r}")
         finally:
             self.is_in = False
+
+    def cancel(self) -> None:
+        """Cancel what it is waiting for, wherever that is."""
+        self.task.cancel()
 
     @property
     def is_over(self) -> bool:
@@ -328,7 +334,7 @@ class Registered(Actor):
 
     def make(self) -> Membership:
         self.membership = Membership(
-            self.session, "/people", self.id, {"of": self.name}, clock=NoClock()
+            self.session, "/people", self.id, {"of": self.name}, clock=OwnClock(self._clocks)
         )
         return self.membership
 
@@ -339,25 +345,15 @@ class Registered(Actor):
         node = self.world.server.tree.get(f"/app/people/{self.id}")
         return node is not None and (not self.is_in or node.czxid == self.membership.epoch)
 
+    def _clocks(self) -> ClockReading:
+        return ClockReading(WALL_S + self.world.now_s, self.world.now_s)
+
     def change(self) -> None:
         self.process.start(self.membership.update({"of": self.name, "at": self.world.now_s}), "up")
-
-
-class NoClock:
-    """A clock that is never asked for."""
-
-    ahead_s = None
-    is_due = False
-
-    def read(self) -> None:
-        return None
-
-    def note(self, *_: Any) -> bool:
-        return False
 
 
 KINDS: Mapping[str, tuple[Callable[..., Actor], ...]] = {
     "seats": (Candidate, Owner),
     "shares": (Sharer, Runner, GroupMember),
-    "all": (Candidate, Owner, Sharer, Runner, GroupMember, Registered),
+    "all": (Candidate, Owner, Sharer, Runner, GroupMember),
 }

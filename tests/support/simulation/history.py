@@ -156,7 +156,7 @@ class History:
                 actor.stop.set()
             elif kind == "cancel":
                 for _ in range(self.random.choice([1, 1, 2])):
-                    self.world.after(uniform(0, 0.5), actor.task.cancel)
+                    self.world.after(uniform(0, 0.5), actor.cancel)
             else:
                 self._change(actor)
         elif kind == "flap":
@@ -194,7 +194,7 @@ class History:
         return True
 
     def _change(self, actor: Actor) -> None:
-        actor.process.loop.call_soon(lambda: actor.is_in and actor.change())
+        actor.process.loop.call_soon(lambda: actor.change() if actor.is_in else None)
 
     # ------------------------------------------------------------------ what must hold
 
@@ -209,11 +209,12 @@ class History:
             self._enter()
 
     def _unsettled(self) -> list[str]:
-        found: list[str] = []
+        found = [
+            f"{host.process.name} is not connected"
+            for host in self._living
+            if not all(client.is_connected for client in host.process.connections)
+        ]
         wanted: dict[str, list[Actor]] = {}
-        for host in self._living:
-            if not all(client.is_connected for client in host.process.connections):
-                found.append(f"{host.process.name} is not connected")
         for actor in self._present:
             if not actor.process.is_running:
                 found.append(f"{actor} is paused")
@@ -245,11 +246,15 @@ class History:
         self._pass(QUIET_S)
         requests = self.server.requests
         assert self.seats.changes == changes, "something changed hands for no reason"
-        writes = {name: n for name, n in requests.items() if name not in ("exists", "get", "children")}
+        writes = {
+            name: n for name, n in requests.items() if name not in ("exists", "get", "children")
+        }
         assert not writes, f"written without a change: {writes}"
         most = (1 + QUIET_S / 5.0) * 4 * (actors + 1)
         assert requests.total() <= most, f"{actors} actors: {requests}"
-        watched = [p for h in self._living for client in h.process.connections for p in client.watched]
+        watched = [
+            p for h in self._living for client in h.process.connections for p in client.watched
+        ]
         assert len(watched) <= 5 * (actors + 1), f"watched by {actors} actors: {sorted(watched)}"
         for host in self._living:
             most_tasks = 2 + 14 * sum(not actor.is_over for actor in host.actors)

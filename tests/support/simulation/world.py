@@ -20,6 +20,7 @@ from typing import Any
 from shoal.coordination.session import boottime as real_boottime
 
 WALL_S = 1_800_000_000.0  # the time of day at which every world begins
+MOST_CANCELS = 100  # of what a dead process was at
 MOST_TURNS = 20_000  # of one loop at one moment: more are a loop that never waits
 
 
@@ -134,15 +135,18 @@ class Process:
     def dispose(self) -> None:
         """Forget what is left of it, without a warning for each task."""
         self.loop.set_exception_handler(lambda *_: None)
-        tasks = self.tasks()
-        for task in tasks:
-            task.cancel()
-        for _ in range(20):
-            if not self.tasks():
+        for connection in self.connections:
+            connection.stop()
+        for _ in range(MOST_CANCELS):
+            if not (tasks := self.tasks()):
                 break
+            for task in tasks:
+                task.cancel()
+            self.world.now_s += 1.0  # some only sleep
             self.loop.turn()
-        for task in self.tasks():
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        left = sorted(task.get_name() for task in self.tasks())
+        assert not left, f"tasks that cannot be cancelled: {left}"
+        self.loop.close()
 
     def _note_problem(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -237,10 +241,10 @@ class PromptThread:
     """A thread that has done its work when it has been started."""
 
     def __init__(self, target: Callable[..., None], args: Any = (), **_: Any) -> None:
-        self._work = lambda: target(*args)
+        self._target, self._args = target, args
 
     def start(self) -> None:
-        self._work()
+        self._target(*self._args)
 
 
 def _uuid4() -> uuid.UUID:
@@ -252,13 +256,13 @@ _TIME = types.SimpleNamespace(
     time=lambda: WALL_S + current.now_s,
     perf_counter=time.perf_counter,
 )
-_RANDOM = types.SimpleNamespace(
-    **{
-        name: (lambda name: lambda *args: getattr(current.random, name)(*args))(name)
-        for name in ("random", "uniform", "choice", "choices", "randrange", "randint", "shuffle")
-    },
-    sample=lambda *args, **kwargs: current.random.sample(*args, **kwargs),
-)
+
+
+class _Random:
+    """The functions of the module ``random``, by the present world's seed."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(current.random, name)
 
 
 @contextmanager
@@ -280,7 +284,7 @@ def imitate(**more: dict[str, Any]) -> Iterator[None]:
         if names.get("time") is time:
             put(module, "time", _TIME)
         if names.get("random") is random:
-            put(module, "random", _RANDOM)
+            put(module, "random", _Random())
         if names.get("uuid") is uuid:
             put(module, "uuid", types.SimpleNamespace(uuid4=_uuid4))
         if "log" in names and hasattr(names["log"], "exception"):

@@ -3,8 +3,8 @@
 It takes the requests that a ``ZkSession`` makes and answers as a real server does: versions, zxids,
 ephemeral nodes, one-shot watches, transactions, sessions that end when nothing of them has been
 heard for their timeout. Answers and watch events of a connection arrive in the order in which the
-server sent them. What a network and a server do badly, a test asks for: ``break_off``, ``cut_until``
-and ``mute`` of a connection; ``pause``, ``wipe``, ``expire``, ``put`` and ``remove`` of the server.
+server sent them. A test asks for faults: ``cut`` and ``mute`` of a client, ``break_off`` of a
+connection; ``pause``, ``wipe``, ``expel``, ``put`` and ``remove`` of the server.
 """
 
 import asyncio
@@ -231,20 +231,19 @@ class SimulatedServer:
         return result
 
     def _write(self, session_id: int, request: Any) -> tuple[str, Any]:
-        match request:
-            case wire._Create(path, data, _, flags):
-                return "create", self._create(session_id, path, data, flags)
-            case stock.SetData(path, data, version):
-                return "set", self._set(path, data, version).stat()
-            case wire._Delete(path, version):
-                self._delete(path, version)
-                return "delete", None
-            case stock.CheckVersion(path, version):
-                node = self._node(path)
-                if version not in (-1, node.version):
-                    raise Refused(kazoo_errors.BadVersionError)
-                return "check", None
-        raise NotImplementedError(request)
+        kind = type(request)
+        if kind is wire._Create:
+            return "create", self._create(session_id, request.path, request.data, request.flags)
+        if kind is stock.SetData:
+            return "set", self._set(request.path, request.data, request.version).stat()
+        if kind is wire._Delete:
+            self._delete(request.path, request.version)
+            return "delete", None
+        assert kind is stock.CheckVersion, request
+        node = self._node(request.path)
+        if request.version not in (-1, node.version):
+            raise Refused(kazoo_errors.BadVersionError)
+        return "check", None
 
     def _transaction(self, session_id: int, operations: list[Any]) -> Any:
         if any(not isinstance(each, stock.CheckVersion) for each in operations):
@@ -416,7 +415,7 @@ class Connection:
 
         def receive() -> None:
             if self.stands:
-                self.client.process.on_thread(lambda: self.stands and action())
+                self.client.process.on_thread(lambda: action() if self.stands else None)
 
         self.world.at(arrives_s, receive)
 

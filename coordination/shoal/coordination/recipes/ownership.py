@@ -133,8 +133,8 @@ class Ownership:
     async def __aexit__(self, *_: object) -> None:
         """Release everything; while the session is not proven there is nothing to release.
 
-        If it is cancelled, what is not released by then is lost: ``on_lost`` runs, and the nodes are
-        deleted in the background.
+        If it is cancelled, what is not released by then is lost: ``on_lost`` runs, and the nodes
+        are deleted in the background.
         """
         self._leaving.set()
         self.set_wanted(())
