@@ -7,6 +7,7 @@ _MESSAGES = Place("shoal.master.engine.messages")
 _ENGINE = Place("shoal.master.engine.engine")
 _STARTS = Place("shoal.master.services.commands.starts")
 _REQUESTS = Place("shoal.master.services.commands.requests")
+_SCANNER = Place("shoal.master.services.commands.scanner")
 _CHILDREN = Place("shoal.core.decide.children")
 _ENDINGS = Place("shoal.core.decide.endings")
 _LOGIC = Place("shoal.core.decide.logic")
@@ -93,6 +94,11 @@ MUTATIONS: tuple[Mutation, ...] = (
             "is_held = True\nself.waiting.add(command.id)", "self.waiting.add(command.id)\nreturn"
         ),
         f"{_TESTS}::test_requests_of_users_overtake_messages_to_a_quarantined_child",
+    ),
+    Promise.PROGRESS.broken_if(
+        "messages to a run that leaves quarantine wait for the next regular poll",
+        _SCANNER["on_readmitted"].drop("self.notify(run.partition)"),
+        f"{_TESTS}::test_stop_that_waits_for_a_recovered_child_needs_no_regular_poll",
     ),
     Promise.PROGRESS.broken_if(
         "a request to a child is taken for its start",
