@@ -5,7 +5,7 @@ from tests.mutations.place import Place
 
 _READING = Place("shoal.alert.jobs.event_reader")
 _ISOLATION = Place("shoal.sql.isolation")
-_JOBS_QUARANTINE = Place("shoal.alert.jobs.quarantine")
+_RECORDS = Place("shoal.core.runs.quarantine")
 _SENDING = Place("shoal.alert.jobs.sender")
 _DELIVERIES = Place("shoal.sql.repositories.alerts.deliveries")
 _ATTENTION = Place("shoal.alert.jobs.reminders")
@@ -55,7 +55,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a record that is too long stops what it is to keep going",
-        _JOBS_QUARANTINE["quarantined"].replace("workflow[:_LONGEST_NAME]", "workflow"),
+        _RECORDS["failed_item"].replace("workflow[:_LONGEST_NAME]", "workflow"),
         f"{_POISON}::"
         "test_bad_event_is_quarantined_and_its_neighbours_are_told[postgresql-long name]",
     ),
