@@ -198,16 +198,13 @@ class Life:
             raise Expelled(f"member {self._member.id} was evicted")
         return step
 
-    def _present(self, view: View) -> set[str]:
+    def _present(self, view: View) -> Set[str]:
         """Return the registered members, and static ones that may yet come back."""
         now = time.monotonic()
-        self._absent = {
-            member.id: self._absent.get(member.id, now)
-            for member in view.metadata.members.values()
-            if member.join.instance_id is not None and member.id not in view.registered
-        }
-        waiting = {each for each, since in self._absent.items() if now < since + self._grace_s}
-        return waiting | view.registered
+        self._absent = {each: self._absent.get(each, now) for each in view.absent}
+        grace_s = self._grace_s
+        waiting = {each for each, since in self._absent.items() if now < since + grace_s}
+        return view.registered | waiting if waiting else view.registered
 
     @property
     def _grace_s(self) -> float:
@@ -220,7 +217,8 @@ class Life:
         if view.metadata.deadline_s is not None:
             pauses.append(view.metadata.deadline_s - self._store.clock.now_s())
         now = time.monotonic()
-        pauses += [since + self._grace_s - now for since in self._absent.values()]
+        if self._absent:
+            pauses.append(min(self._absent.values()) + self._grace_s - now)
         return max(0.0, min(pauses))
 
     async def _wait(self, timeout_s: float) -> None:
@@ -278,10 +276,11 @@ class Life:
         gone = [each for each in known if each not in present]
         problem: Exception | None = None
 
-        def apply(group: GroupMetadata) -> GroupMetadata:
+        def apply(group: GroupMetadata, checks_room: bool) -> GroupMetadata:
             nonlocal problem
+            problem = None
             try:
-                return self._decide(group, request, gone)
+                return self._decide(group, request, gone, checks_room=checks_room)
             except Exception as error:  # noqa: BLE001 - raised below
                 problem = error
                 return group
@@ -304,7 +303,7 @@ class Life:
         return is_written
 
     def _decide(
-        self, stored: GroupMetadata, request: Request, gone: Sequence[str]
+        self, stored: GroupMetadata, request: Request, gone: Sequence[str], *, checks_room: bool
     ) -> GroupMetadata:
         """Return ``stored`` after ``request``. ``stored`` may have requests of other members that
         were made on the same view. Raises what ends the membership.
@@ -319,19 +318,19 @@ class Life:
             if isinstance(answer, RefusedRequest) and answer.to == self._member.id:
                 if isinstance(answer.error, InconsistentGroupProtocol) and gone:
                     # It may be theirs alone.
-                    return self._decide(stored, Leave(gone[0]), gone)
+                    return self._decide(stored, Leave(gone[0]), gone, checks_room=checks_room)
                 if isinstance(answer.error, (FencedInstanceId, InconsistentGroupProtocol)):
                     raise answer.error
                 log.debug("group refused", member=self._member.id, error=str(answer.error))
         if decision.group == group:
             return stored
-        if isinstance(request, Join) and self._member.id not in group.members:
+        if checks_room and isinstance(request, Join) and self._member.id not in group.members:
             # Before the others depend on it. Later the group could neither be assigned nor left.
             try:
                 self._store.require_room(decision.group)
             except GroupTooLarge:
                 if gone:  # there may be room without them
-                    return self._decide(stored, Leave(gone[0]), gone)
+                    return self._decide(stored, Leave(gone[0]), gone, checks_room=checks_room)
                 raise
         after = decision.group
         if isinstance(request, Leave):

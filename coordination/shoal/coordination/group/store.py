@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -64,12 +63,18 @@ class View:
     node: Node = field(repr=False)  # from which it was read
     registered: frozenset[str]
     names: frozenset[str] = field(repr=False)  # of the registrations' znodes
+    absent: frozenset[str] = field(repr=False)  # static members that are not registered
     asked_at: float = field(compare=False)  # time.monotonic() when the reading began
 
     @property
     def version(self) -> int:
         """Of the group's znode."""
         return self.node.stat.version
+
+
+# Make a change to a group. The flag says whether to refuse members that the group has no room for:
+# that costs time for each of them, so it is left out where all members of a batch fit.
+Apply = Callable[[GroupMetadata, bool], GroupMetadata]
 
 
 class UnreadableGroup(Exception):
@@ -103,7 +108,7 @@ class _Change:
     """What one member wants to make of the group that it has read in version ``version``."""
 
     version: int
-    apply: Callable[[GroupMetadata], GroupMetadata]
+    apply: "Apply"
     done: asyncio.Future[bool]
 
 
@@ -187,7 +192,7 @@ class GroupStore:
         for listener in list(self._listeners):
             listener()
 
-    async def change(self, view: View, apply: Callable[[GroupMetadata], GroupMetadata]) -> bool:
+    async def change(self, view: View, apply: Apply) -> bool:
         """Write what ``apply`` makes of the group; return whether it changes it.
 
         Changes that members make on one view are applied one after the other and written as one.
@@ -228,20 +233,34 @@ class GroupStore:
             if each.version != view.version:
                 _fail(each, BadVersion(f"group {self._name}"))
         has_changed: dict[_Change, bool] = {}
-
-        def apply(group: GroupMetadata, change: _Change) -> GroupMetadata:
-            try:
-                after = change.apply(group)
-            except Exception as error:  # noqa: BLE001 - it is the concern of that member alone
-                failed[change] = error
-                return group
-            has_changed[change] = after is not group and after != group
-            return after
-
         failed: dict[_Change, Exception] = {}
+
+        def apply_all(*, checks_room: bool) -> GroupMetadata:
+            group = view.metadata
+            has_changed.clear()
+            failed.clear()
+            for change in batch:
+                try:
+                    after = change.apply(group, checks_room)
+                except Exception as error:  # noqa: BLE001 - it concerns that member alone
+                    failed[change] = error
+                    continue
+                has_changed[change] = after is not group and after != group
+                group = after
+            return group
+
+        def decide_all() -> GroupMetadata:
+            group = apply_all(checks_room=len(batch) == 1)
+            if len(batch) > 1 and group.members.keys() - view.metadata.members.keys():
+                try:
+                    self.require_room(group)
+                except GroupTooLarge:
+                    return apply_all(checks_room=True)
+            return group
+
         is_large = len(batch) * len(view.metadata.members) > LARGE_BATCH
         try:
-            group = await compute(lambda: reduce(apply, batch, view.metadata), is_large=is_large)
+            group = await compute(decide_all, is_large=is_large)
             if any(has_changed.values()):
                 await self.write(group, view.version)
                 self._collisions = 0
@@ -284,7 +303,18 @@ class GroupStore:
                 await self._begin_anew(node, problem)
             self._last = node.stat.mzxid, group
             self._newest_generation = max(self._newest_generation, group.generation)
-        return View(self._last[1], node, registered, frozenset(members.names), asked_at)
+        return View(
+            metadata=self._last[1],
+            node=node,
+            registered=registered,
+            names=frozenset(members.names),
+            absent=frozenset(
+                member.id
+                for member in self._last[1].members.values()
+                if member.join.instance_id is not None and member.id not in registered
+            ),
+            asked_at=asked_at,
+        )
 
     async def _begin_anew(self, node: Node, problem: str) -> NoReturn:
         """Put an empty group where ``node`` was read. Always raises Unreadable."""
