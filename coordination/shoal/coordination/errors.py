@@ -5,6 +5,7 @@
     CoordinationError
     ├── BadAddress           what is not an address never works
     ├── CannotConnect        no server answered in time            (retriable)
+    ├── CredentialRefused    the servers do not take who we say we are
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
     │   └── SessionClosed    … because we closed it
@@ -62,6 +63,29 @@ class BadAddress(CoordinationError):
         )
 
 
+class CredentialRefused(CoordinationError):
+    """The servers do not take the credential, or demand one. The session is over for good.
+
+    ``scheme`` is that of the credential, "" if there is none.
+    """
+
+    is_final = True
+
+    def __init__(self, hosts: str, scheme: str) -> None:
+        self.hosts, self.scheme = hosts, scheme
+        what = (
+            f"refused the credential of the scheme {_shown(scheme)!r}"
+            if scheme
+            else "serves only clients that show a credential, and this process has none"
+        )
+        super().__init__(
+            f"ZooKeeper at {_shown(hosts)} {what}; set `zookeeper_credential` (credential of "
+            "ZkSession) to what the servers accept, scheme:secret, for example "
+            "digest:user:password; which schemes they accept is in their zoo.cfg "
+            "(enforce.auth.schemes, authProvider)"
+        )
+
+
 class ConnectionLoss(CoordinationError):
     """The connection broke before an answer came.
 
@@ -116,7 +140,10 @@ class BadVersion(PathError):
 
 class AccessDenied(PathError):
     is_final = True
-    reason = "its access list does not let us; check the credentials of this process"
+    reason = (
+        "its access list does not let us; check the credentials of this process, in the setting "
+        "`zookeeper_credential` (credential of ZkSession), and the list (zkCli: getAcl)"
+    )
 
 
 class QuotaExceeded(PathError):

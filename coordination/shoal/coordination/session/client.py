@@ -14,6 +14,8 @@ of its recipes are used, and none of its blocking calls. What differs from the s
   requests of the connection before, and takes those of the new one for them if they have the same
   numbers: answers come in a wrong order then. (The Java client does so, too.)
 - An answer that cannot be understood ends the connection, not the thread that keeps it.
+- A server that demands a credential and is shown none ends the client, as one does that refuses a
+  credential. The stock client connects again and again.
 - A server that accepts a connection and then says nothing costs a third of the session timeout;
   with a single server, the stock client waits for it until the session is over.
 
@@ -38,6 +40,8 @@ from kazoo.protocol import serialization as stock
 from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
+
+from shoal.coordination.session.wire import says_refused
 
 CHUNK = 65_536  # bytes to receive at once
 # Of the session timeout, how long each step of a connection may take: two more can be tried.
@@ -212,6 +216,8 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         closed = super()._read_socket(read_timeout)
         while self._received and not closed:
             closed = super()._read_socket(read_timeout)
+        if self.client.is_refused:
+            raise kazoo_errors.AuthFailedError
         return closed
 
     def _read(self, length: int, timeout: float) -> bytes:
@@ -240,7 +246,8 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
 class Client(KazooClient):  # type: ignore[misc]
     """One connection to ZooKeeper and, while it lasts, one session. All paths are absolute.
 
-    ``negotiated_timeout_s`` is known before the first request is answered.
+    ``negotiated_timeout_s`` is known before the first request is answered. ``is_refused``: the
+    servers do not take the credential, or demand one; the client has ended.
     """
 
     def __init__(self, hosts: str, timeout_s: float, credential: str = "") -> None:
@@ -258,7 +265,13 @@ class Client(KazooClient):  # type: ignore[misc]
             logger=logging.getLogger("kazoo"),
         )
         self.negotiated_timeout_s = timeout_s
+        self.is_refused = False
         self._connection = _Connection(self, self._conn_retry.copy(), logger=self.logger)
+
+    def _session_callback(self, state: Any) -> None:
+        if state == KeeperState.AUTH_FAILED:
+            self.is_refused = True  # before the listeners hear that the session is lost
+        super()._session_callback(state)
 
     def submit(
         self,
@@ -276,7 +289,13 @@ class Client(KazooClient):  # type: ignore[misc]
         if self._session_id != session_id:  # the caller does not know of the new one yet
             done(None, kazoo_errors.SessionExpiredError())
             return
-        self._call(request, _Answer(body, done))
+
+        def note_and_pass(answer: Any, error: Exception | None) -> None:
+            if says_refused(error):
+                self.is_refused = True
+            done(answer, error)
+
+        self._call(request, _Answer(body, note_and_pass))
 
     def doubt(self, session_id: int) -> None:
         """Connect again: on this connection a server says that the session is over.
