@@ -104,7 +104,7 @@ class ZkSession(Requests):
         self._client: Client
         self._loop: asyncio.AbstractEventLoop
         self._closed = False
-        self.is_refused = False  # the credential: there will be no session any more
+        self.is_refused = False  # the servers do not take the credential
         # Written by the connection thread, emptied by the loop.
         self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._drain_is_due = False
@@ -409,7 +409,7 @@ class ZkSession(Requests):
             self._fail_inflight(ConnectionLoss)
         elif state is SessionState.LOST:
             self._fail_inflight((lambda _: self._refusal()) if self.is_refused else SessionLost)
-        if self.is_refused:  # whoever waits for a session learns that there will be none
+        if self.is_refused:  # callers that wait for a session are told
             for event in (self._failed, self._connected, self._proved):
                 event.set()
 
