@@ -24,13 +24,14 @@ from shoal.coordination.errors import (
     CoordinationError,
     CredentialRefused,
     MalformedRequest,
+    Obstacle,
     SessionClosed,
     SessionLost,
     TooLarge,
 )
-from shoal.coordination.session import wire
+from shoal.coordination.session import obstacles, wire
 from shoal.coordination.session.boottime import boottime
-from shoal.coordination.session.client import Client
+from shoal.coordination.session.client import Client, FailedConnection
 from shoal.coordination.session.heartbeat import NEVER, SessionHeartbeat
 from shoal.coordination.session.nodes import (
     Check,
@@ -104,6 +105,10 @@ class ZkSession(Requests):
         self._client: Client
         self._loop: asyncio.AbstractEventLoop
         self._closed = False
+        self._obstacles: dict[str, Obstacle] = {}  # by server, since there was a connection
+        self._probing: set[str] = set()  # servers that are being asked what is in the way
+        self._probes_ended = asyncio.Event()
+        self._probes_ended.set()
         self.is_refused = False  # the servers do not take the credential
         # Written by the connection thread, emptied by the loop.
         self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
@@ -130,7 +135,12 @@ class ZkSession(Requests):
         if {",", ":"} & set(self._chroot):  # one after each server would be part of the path
             raise BadAddress(self.address, "the path stands once, behind the last server")
         try:
-            self._client = Client(self._servers, self.timeout_s, self._credential)
+            self._client = Client(
+                self._servers,
+                self.timeout_s,
+                self._credential,
+                lambda failed: self._post(self._note_failed, failed),
+            )
         except ValueError as error:
             raise BadAddress(self._servers, str(error)) from error
         self._heartbeat = SessionHeartbeat(
@@ -142,8 +152,11 @@ class ZkSession(Requests):
                 await asyncio.to_thread(self._client.start_async)
                 await self.retry(self._begin)
         except TimeoutError as error:
+            await self._probes_ended.wait()
             await self._close()
-            raise CannotConnect(self._servers, self._connect_timeout_s) from error
+            raise CannotConnect.because_of(
+                self._servers, self._connect_timeout_s, self._obstacles
+            ) from error
         except BaseException:
             await self._close()
             raise
@@ -425,6 +438,7 @@ class ZkSession(Requests):
             self._check_proof()
         elif state is SessionState.CONNECTED:
             self._lost.clear()
+            self._obstacles.clear()
         (self._connected.set if state is SessionState.CONNECTED else self._connected.clear)()
         log.debug("session state", session=self.name, state=state, generation=self.generation)
         for listener in list(self._listeners):
@@ -434,6 +448,45 @@ class ZkSession(Requests):
         for future, what in list(self._inflight.items()):
             if not future.done():
                 future.set_exception(error(what))
+
+    # ------------------------------------------------------------------ obstacles
+
+    def _note_failed(self, failed: FailedConnection) -> None:
+        """A server gave no session. Find out why, and log it when it is news."""
+        if self._closed or self.state is SessionState.CONNECTED:
+            return
+        if failed.address is None:
+            self._note_obstacle(failed.server, Obstacle.UNKNOWN_HOST)
+        elif obstacle := obstacles.evident(failed.error):
+            self._note_obstacle(failed.server, obstacle)
+        elif failed.server not in self._probing:
+            # A thread of its own: it may have to wait, and nothing is to wait for it.
+            threading.Thread(
+                target=self._probe, args=(failed.server, failed.address), daemon=True
+            ).start()
+            self._probing.add(failed.server)
+            self._probes_ended.clear()
+
+    def _probe(self, server: str, address: tuple[str, int]) -> None:
+        obstacle = obstacles.probe(address)
+        self._post(self._probed, server, obstacle)
+
+    def _probed(self, server: str, obstacle: Obstacle) -> None:
+        self._probing.discard(server)
+        if not self._probing:
+            self._probes_ended.set()
+        if not self._closed and self.state is not SessionState.CONNECTED:
+            self._note_obstacle(server, obstacle)
+
+    def _note_obstacle(self, server: str, obstacle: Obstacle) -> None:
+        if self._obstacles.get(server) is not obstacle:
+            self._obstacles[server] = obstacle
+            log.warning(
+                "a ZooKeeper server gives no session",
+                session=self.name,
+                server=server,
+                reason=str(obstacle),
+            )
 
     # ------------------------------------------------------------------ proof
 
