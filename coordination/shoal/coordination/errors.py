@@ -68,7 +68,7 @@ class Obstacle(StrEnum):
         "it speaks TLS on this port, and this client does not; use the port of its clientPort, "
         "not that of its secureClientPort"
     )
-    NO_ZOOKEEPER = "what listens on this port is no ZooKeeper server; correct the port"
+    NO_ZOOKEEPER = "what listens on this port is not a ZooKeeper server; correct the port"
     REFUSES = (
         "it closes the connection without a session; the log of the server says why (a client that "
         "has seen newer data than the server, a firewall, too many connections in all)"

@@ -262,7 +262,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
 
     def _read(self, length: int, timeout: float) -> bytes:
         if self._is_opening and not 0 <= length <= _OPENING_BYTES:
-            raise ConnectionDropped("what answers is no ZooKeeper server")
+            raise ConnectionDropped("what answers is not a ZooKeeper server")
         parts, size = [self._received], len(self._received)
         while size < length:
             parts.append(self._receive(timeout))

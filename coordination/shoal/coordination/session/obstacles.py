@@ -31,7 +31,7 @@ def evident(error: BaseException) -> Obstacle | None:
 
 
 def probe(address: tuple[str, int]) -> Obstacle:
-    """Ask a server that has closed our connection, or said what is no answer. Blocks."""
+    """Ask a server that has closed our connection or sent something else than an answer. Blocks."""
     try:
         said = _exchange(address, b"srvr")
         if b"Mode: read-only" in said:
