@@ -34,9 +34,11 @@ from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S, START_S, STEADY_SESSION_S, eventually
 from tests.support.zookeeper.ensemble import EnsembleServer, free_ports
 
-NETTY = ("netty-common", "netty-buffer", "netty-transport", "netty-handler", "netty-resolver")
-NETTY += ("netty-codec", "netty-transport-native-epoll", "netty-transport-classes-epoll")
-NETTY += ("netty-codec-base", "netty-transport-native-unix-common")
+NETTY = (
+    *("netty-common", "netty-buffer", "netty-transport", "netty-handler", "netty-resolver"),
+    *("netty-codec", "netty-codec-base", "netty-transport-native-epoll"),
+    *("netty-transport-classes-epoll", "netty-transport-native-unix-common"),
+)
 UNKNOWN = "no-such-host.invalid:2181"  # by RFC 6761 never a name of anything
 
 
