@@ -35,7 +35,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a member is refused for the room of one that is gone",
-        _MEMBERSHIP["_write"].replace("GroupTooLarge", "NotImplementedError"),
+        _MEMBERSHIP["_decide"].replace("GroupTooLarge", "NotImplementedError"),
         f"{_GROUP_LIMITS}::test_room_that_a_dead_member_holds_is_given_to_one_that_enters",
     ),
     Promise.PROGRESS.broken_if(
