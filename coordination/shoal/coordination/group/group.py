@@ -47,10 +47,10 @@ class Group:
             ...  # mine.on_assigned was, or will be, called with what is ours
             await group.wait()
 
-    ``topics`` says how many partitions each has; members may want different ones, and if they
-    disagree about a number the largest counts. ``assignors`` are functions that the leader may
-    use, the preferred one first; the group uses what all support and most prefer. Whether members
-    stop (eager) or keep working (cooperative) while the group rebalances follows from the
+    ``topics`` says how many partitions each has. Members may want different topics, and may
+    disagree about a number: a member is given partitions below its own number. ``assignors`` are
+    functions that the leader may use, the preferred one first; the group uses what all support and
+    most prefer. Whether members stop (eager) or keep working (cooperative) follows from the
     assignors, so all of them must be of one kind (ValueError). ``data`` (JSON) is for observers, by
     ``Members(session, znodes.group_members(name))``.
 
