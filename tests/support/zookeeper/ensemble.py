@@ -49,7 +49,7 @@ class Ensemble:
     """Three servers on one machine; a context manager. Synchronous; start it on the main thread."""
 
     def __init__(self, folder: Path, java: Java, size: int = 3) -> None:
-        ports = _free_ports(3 * size)
+        ports = free_ports(3 * size)
         peers = list(zip(ports[size : 2 * size], ports[2 * size :], strict=True))
         self.servers = [
             EnsembleServer(folder / f"server {number}", port, java, number, peers)
@@ -114,7 +114,7 @@ def start_ensemble(folder: Path, java: Java) -> Ensemble:
     raise AssertionError("not reached")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return free ports below those that the system gives to outgoing connections.
 
     A server that is started again after a kill needs the same port, and it must not meanwhile

@@ -4,9 +4,12 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _WIRE = Place("shoal.coordination.session.wire")
+_CLIENT = Place("shoal.coordination.session.client")
 _STORE = Place("shoal.coordination.group.store")
 _MEMBERSHIP = Place("shoal.coordination.group.membership")
 _GROUP_LIMITS = "tests/integration/coordination/group/test_group_limits.py"
+_OBSTACLES = "tests/integration/coordination/session/test_obstacles.py"
+_CREDENTIALS = "tests/integration/coordination/session/test_credentials.py"
 _LIMITS = "tests/integration/coordination/session/test_limits.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -14,6 +17,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a request that is too large for the server is sent",
         _WIRE["serialize"].never("size > limit"),
         f"{_LIMITS}::test_a_session_may_be_given_another_limit",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a name that no name service can encode ends the client for good",
+        _CLIENT["_expand_client_hosts"].replace("(OSError, UnicodeError)", "OSError"),
+        f"{_OBSTACLES}::test_a_name_that_cannot_be_resolved",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a server that demands a credential is asked again and again",
+        _CLIENT["_read_socket"].never("self.client.is_refused"),
+        f"{_CREDENTIALS}::test_a_credential_that_is_refused_later_ends_the_session_for_good",
     ),
     Promise.PROGRESS.broken_if(
         "a member that makes its group too large is admitted",
