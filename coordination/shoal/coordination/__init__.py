@@ -78,6 +78,7 @@ from shoal.coordination.session.nodes import (
     WatchKind,
 )
 from shoal.coordination.session.session import ZkSession
+from shoal.coordination.session.tls import Tls
 
 __all__ = [
     "BalancedJobs",
@@ -123,6 +124,7 @@ __all__ = [
     "StaleEpoch",
     "TaskClaim",
     "TaskQueue",
+    "Tls",
     "TransactionFailed",
     "TreeKeeper",
     "WatchEvent",

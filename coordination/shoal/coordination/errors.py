@@ -4,6 +4,7 @@
 
     CoordinationError
     ├── BadAddress           what is not an address never works
+    ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
@@ -59,6 +60,20 @@ class BadAddress(CoordinationError):
         super().__init__(
             f"invalid ZooKeeper address {hosts!r} ({why}); write host:port, several with commas "
             "between, in the setting `zookeeper`"
+        )
+
+
+class BadCertificate(CoordinationError):
+    """``what`` is the field of Tls that names ``file``."""
+
+    is_final = True
+
+    def __init__(self, what: str, file: object, why: str) -> None:
+        self.what, self.file = what, file
+        setting = {"certificate": "cert"}.get(what, what)
+        super().__init__(
+            f"{file} cannot be used for TLS to ZooKeeper ({_shown(why)}); give a PEM file that "
+            f"this process can read, in the setting `zookeeper_tls_{setting}` ({what} of Tls)"
         )
 
 
