@@ -1,4 +1,4 @@
-"""What ZooKeeper would not accept is not sent, and nothing goes to a server that is none of ours."""
+"""What ZooKeeper would not accept is not sent, and to a stranger in its place nothing."""
 
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
