@@ -135,7 +135,7 @@ class ZooKeeperServer:
         password: str = "",
     ) -> None:
         self._password = password
-        self._jars = JARS
+        self._jars: Sequence[str] = JARS
         self._closing: threading.Thread | None = None
         self.data_dir, self.port, self.java = data_dir.absolute(), port, java
         self.heap_mb, self.tick_ms = heap_mb, tick_ms

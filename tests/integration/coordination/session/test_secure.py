@@ -5,6 +5,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ async def test_a_session_works_and_comes_back_after_a_broken_connection(
         for _ in range(5):
             session.drop_connection()
             for path, data in nodes.items():
-                assert (await session.retry(lambda path=path: session.get(path))).data == data
+                assert (await session.retry(partial(session.get, path))).data == data
         assert session.session_id == before
         # Many small ones: several of them in each record of TLS, and the reverse.
         await asyncio.gather(*(session.create(f"/works-0/{number}") for number in range(3000)))
