@@ -5,6 +5,8 @@ for one in clear. So a test runs on both without knowing which it has.
 """
 
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from shoal.client.local.java import Java
 from shoal.client.local.zookeeper import HOST, JARS, ZooKeeperServer, free_port
 from shoal.coordination import Tls
 from tests.support.servers.authority import Authority
+from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
 USER, PASSWORD = "shoal", 'the "user\'s" password'
@@ -121,6 +124,7 @@ def quorum_security() -> str:
     """Return the configuration of a server whose peers come over TLS and authenticate."""
     return lines(
         {
+            "fips-mode": "false",  # else peers show each other no passwords (DIGEST-MD5)
             "sslQuorum": "true",
             **_stores("ssl.quorum."),
             "quorum.auth.enableSasl": "true",
@@ -175,10 +179,20 @@ def access(address: str) -> dict[str, Any]:
     return security.options if security else {}
 
 
-def also_at(port: int, address: str) -> None:
-    """``port`` leads to the servers at ``address``."""
-    if security := security_of(address):
-        _known[port] = security
+@asynccontextmanager
+async def proxy_to(address: str) -> AsyncIterator[TcpProxy]:
+    """A proxy to the first server of ``address``, which sees what goes through in clear."""
+    host, _, port = address.partition("/")[0].partition(",")[0].rpartition(":")
+    security = security_of(address)
+    outside = security.listening if security else None
+    inside = security.tls.context() if security else None
+    async with TcpProxy(host, int(port), outside=outside, inside=inside) as proxy:
+        if security:
+            _known[proxy.port] = security
+        try:
+            yield proxy
+        finally:
+            _known.pop(proxy.port, None)
 
 
 def stock_client(address: str, **options: Any) -> KazooClient:

@@ -125,18 +125,16 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def dispatch_callback(self, callback: Any) -> None:
         callback.func(*callback.args)
 
-    def create_connection(self, *args: Any, timeout: float, **options: Any) -> socket.socket:
+    def create_connection(
+        self, address: tuple[str, int], *, hostname: str, timeout: float, **options: Any
+    ) -> socket.socket:
+        timeout_s = timeout * _ATTEMPT
+        if self._tls is not None:
+            return _create_encrypted(self._tls, address, hostname, timeout_s)
         connected: socket.socket = super().create_connection(
-            *args, timeout=timeout * _ATTEMPT, **options
+            address=address, hostname=hostname, timeout=timeout_s, **options
         )
-        if self._tls is None:
-            return connected
-        try:
-            context = self._tls.context()
-        except BadCertificate as error:  # it was good at the start: it may be half renewed
-            connected.close()
-            raise ConnectionDropped(str(error)) from error
-        return context.wrap_socket(connected, server_hostname=options["hostname"])
+        return connected
 
     def create_socket_pair(self) -> tuple[Any, Any]:
         if not hasattr(os, "eventfd"):
@@ -164,6 +162,27 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
             [writer for writer in writers if writer.fileno() in found],
             [],
         )
+
+
+def _create_encrypted(
+    tls: Tls, address: tuple[str, int], hostname: str, timeout_s: float
+) -> ssl.SSLSocket:
+    """Connect to an IP address, with TLS to a server that proves to be ``hostname``."""
+    try:
+        context = tls.context()
+    except BadCertificate as error:  # it was good at the start: it may be half renewed
+        raise ConnectionDropped(str(error)) from error
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    # Before it is connected: the wrapping of one that the server resets meanwhile loses it.
+    connected = context.wrap_socket(socket.socket(family), server_hostname=hostname)
+    try:
+        connected.settimeout(timeout_s)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.connect(address)
+    except BaseException:
+        connected.close()
+        raise
+    return connected
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]
