@@ -5,9 +5,9 @@ small parts start many servers, and one large part keeps a processor idle at the
 
 ``make test`` runs every file that ``THOROUGH`` does not name; ``QUICK`` is a selection of them.
 ``make test-all`` runs the others, the long forms of ``LONG_FORMS``, and the tests of the
-coordination library once more with an ensemble of three servers, over TLS and with SASL. Services that run on SQLite and
-on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by ``make test-all``;
-repositories and drivers are tested on both by ``make test``.
+coordination library once more with an ensemble of three servers, over TLS and with SASL. Services
+that run on SQLite and on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by
+``make test-all``; repositories and drivers are tested on both by ``make test``.
 """
 
 from collections.abc import Iterator, Mapping

@@ -6,6 +6,9 @@
     ├── BadAddress           what is not an address never works
     ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
+    │   └── UnknownHost, NothingListens, ServerSilent, ServerNotServing, ServerReadOnly,
+    │       TooManyConnections, TlsServer, NoZooKeeper, SessionRefused      … all for this reason
+    ├── CredentialRefused    the servers do not take who we say we are
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
     │   └── SessionClosed    … because we closed it
@@ -29,7 +32,9 @@
     └── ServerError          any other answer of the server
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from shoal.core.errors import ShoalError
@@ -44,22 +49,140 @@ class CoordinationError(ShoalError):
     is_final = False
 
 
+class Obstacle(StrEnum):
+    """What keeps a server from giving us a session, with the next step."""
+
+    UNKNOWN_HOST = "the name of the host cannot be resolved; correct it, or the name service"
+    NOTHING_LISTENS = "nothing listens on this port; start the server, or correct the port"
+    UNREACHABLE = "no network leads there; check the address, routes and firewalls"
+    SILENT = "it does not answer; check that it runs, and firewalls between here and there"
+    NOT_SERVING = "it serves no clients now; wait for its ensemble to have a majority again"
+    READ_ONLY = (
+        "it is cut off from its ensemble and read-only (readonlymode); connect it to a majority of "
+        "the servers again"
+    )
+    CLOSES_AT_ONCE = (
+        "it closes every connection at once: it has too many from this address (maxClientCnxns in "
+        "its zoo.cfg), or is a proxy without a server behind it"
+    )
+    TLS = (
+        "it speaks TLS on this port, and this client does not; use the port of its clientPort, "
+        "not that of its secureClientPort"
+    )
+    NO_ZOOKEEPER = "what listens on this port is not a ZooKeeper server; correct the port"
+    REFUSES = (
+        "it closes the connection without a session; the log of the server says why (a client that "
+        "has seen newer data than the server, a firewall, too many connections in all)"
+    )
+
+
 class CannotConnect(CoordinationError):
+    """``obstacles`` says of each server that was tried what is in the way."""
+
     retriable = True
 
-    def __init__(self, hosts: str, timeout_s: float) -> None:
-        self.hosts = hosts
+    def __init__(
+        self,
+        hosts: str,
+        timeout_s: float,
+        obstacles: Mapping[str, Obstacle] = MappingProxyType({}),
+    ) -> None:
+        self.hosts, self.obstacles = hosts, dict(obstacles)
+        found = "; ".join(f"{server}: {why}" for server, why in sorted(self.obstacles.items()))
         super().__init__(
-            f"no ZooKeeper server at {hosts} gave us a session within {timeout_s:g} s; "
-            "check that it runs and that the address is right"
+            f"no ZooKeeper server at {_shown(hosts)} gave us a session within {timeout_s:g} s; "
+            f"{found or 'check that it runs and that the address is right'}. The address is the "
+            "setting `zookeeper` (hosts of ZkSession)"
         )
+
+    @staticmethod
+    def because_of(
+        hosts: str, timeout_s: float, obstacles: Mapping[str, Obstacle]
+    ) -> "CannotConnect":
+        """Return the error for what is in the way: one of its own if it is the same everywhere."""
+        kinds = set(obstacles.values())
+        kind = _BY_OBSTACLE.get(kinds.pop(), CannotConnect) if len(kinds) == 1 else CannotConnect
+        return kind(hosts, timeout_s, obstacles)
+
+
+class UnknownHost(CannotConnect):
+    pass
+
+
+class NothingListens(CannotConnect):
+    pass
+
+
+class ServerSilent(CannotConnect):
+    pass
+
+
+class ServerNotServing(CannotConnect):
+    pass
+
+
+class ServerReadOnly(CannotConnect):
+    pass
+
+
+class TooManyConnections(CannotConnect):
+    pass
+
+
+class TlsServer(CannotConnect):
+    pass
+
+
+class NoZooKeeper(CannotConnect):
+    pass
+
+
+class SessionRefused(CannotConnect):
+    pass
+
+
+_BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
+    Obstacle.UNKNOWN_HOST: UnknownHost,
+    Obstacle.NOTHING_LISTENS: NothingListens,
+    Obstacle.UNREACHABLE: ServerSilent,
+    Obstacle.SILENT: ServerSilent,
+    Obstacle.NOT_SERVING: ServerNotServing,
+    Obstacle.READ_ONLY: ServerReadOnly,
+    Obstacle.CLOSES_AT_ONCE: TooManyConnections,
+    Obstacle.TLS: TlsServer,
+    Obstacle.NO_ZOOKEEPER: NoZooKeeper,
+    Obstacle.REFUSES: SessionRefused,
+}
 
 
 class BadAddress(CoordinationError):
     def __init__(self, hosts: str, why: str) -> None:
         super().__init__(
             f"invalid ZooKeeper address {hosts!r} ({why}); write host:port, several with commas "
-            "between, in the setting `zookeeper`"
+            "between, in the setting `zookeeper` (hosts of ZkSession)"
+        )
+
+
+class CredentialRefused(CoordinationError):
+    """The servers do not take the credential, or demand one. The session is over for good.
+
+    ``scheme`` is that of the credential, "" if there is none.
+    """
+
+    is_final = True
+
+    def __init__(self, hosts: str, scheme: str) -> None:
+        self.hosts, self.scheme = hosts, scheme
+        what = (
+            f"refused the credential of the scheme {_shown(scheme)!r}"
+            if scheme
+            else "serves only clients that show a credential, and this process has none"
+        )
+        super().__init__(
+            f"ZooKeeper at {_shown(hosts)} {what}; set `zookeeper_credential` (credential of "
+            "ZkSession) to what the servers accept, scheme:secret, for example "
+            "digest:user:password; which schemes they accept is in their zoo.cfg "
+            "(enforce.auth.schemes, authProvider)"
         )
 
 
@@ -131,7 +254,10 @@ class BadVersion(PathError):
 
 class AccessDenied(PathError):
     is_final = True
-    reason = "its access list does not let us; check the credentials of this process"
+    reason = (
+        "its access list does not let us; check the credentials of this process, in the setting "
+        "`zookeeper_credential` (credential of ZkSession), and the list (zkCli: getAcl)"
+    )
 
 
 class QuotaExceeded(PathError):

@@ -13,9 +13,10 @@ from typing import Any
 
 import duckdb
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from shoal.core.runs.events import Begun, ForceRequested, TaskClaimed, TaskEnded
+from shoal.core.runs.quarantine import ItemConsumer, QuarantinedItem
 from shoal.core.runs.run import Run
 from shoal.core.runs.states import FINISHED_WORKFLOW, TaskSignal
 from shoal.insight.export import program as exporting
@@ -26,6 +27,7 @@ from shoal.insight.history.store import DamagedHistory, HistoryStore
 from shoal.insight.history.tables import TABLES
 from shoal.runtime import failpoints
 from shoal.sql import Database
+from shoal.sql.schema.tables import takeover
 from tests.integration.sql.given import NOW, created, definition, published, stored
 
 KEYS = {table.name: table.key for table in TABLES}
@@ -191,20 +193,96 @@ async def test_commands_come_when_they_were_handled(
     assert rows(store, "commands", "command_id") == [(1,), (3,)]
 
 
-async def test_a_row_that_cannot_be_read_is_left_out_and_counted(
+async def quarantined(database: Database) -> list[QuarantinedItem]:
+    async with database.unit_of_work(read_only=True) as uow:
+        return await uow.quarantine.list(consumer=ItemConsumer.HISTORY)
+
+
+async def change(database: Database, statement: str) -> None:
+    """Change rows by hand, and request a retry of all that is quarantined."""
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(text(statement))
+        for one in await uow.quarantine.list(consumer=ItemConsumer.HISTORY):
+            await uow.quarantine.request_retry(one.kind, one.item, one.consumer, NOW)
+        await uow.commit()
+
+
+BROKEN = {  # by table: the statement that breaks a row, the one that repairs it, item and reason
+    "attempts": (
+        "UPDATE task_instance SET exit_code = {junk} WHERE task = 'a'",
+        "UPDATE task_instance SET exit_code = 3 WHERE task = 'a'",
+        "exit_code is {shown}: not a valid integer",
+    ),
+    "instances": (
+        "UPDATE workflow_instance SET started_at = {never}",
+        "UPDATE workflow_instance SET started_at = finished_at",
+        "started_at is {number}: not a time of the years 1 to 9999 in microseconds",
+    ),
+    "commands": (
+        "UPDATE command SET state = 'DONE', handled_at = {never}",
+        "UPDATE command SET handled_at = created_at",
+        "handled_at is {number}: not a time of the years 1 to 9999 in microseconds",
+    ),
+    "plans": (
+        "UPDATE workflow_version SET spec = '[1]'",
+        "UPDATE workflow_version SET spec = '{{\"tasks\": []}}'",
+        "tasks is missing",
+    ),
+    "takeovers": (
+        "UPDATE takeover SET at = {never}",
+        "UPDATE takeover SET at = (SELECT max(created_at) FROM workflow_instance)",
+        "at is {number}: not a time of the years 1 to 9999 in microseconds",
+    ),
+}
+
+
+@pytest.mark.parametrize("table", BROKEN)
+async def test_a_row_that_cannot_be_read_is_quarantined_and_exported_after_its_repair(
+    database: Database, store: HistoryStore, table: str
+) -> None:
+    is_sqlite = database.kind == "sqlite"
+    if table == "attempts" and not is_sqlite:
+        pytest.skip("PostgreSQL takes no text for a number")
+    [run] = await begun(database)
+    for task in ("a", "b"):
+        await end(database, run, task)
+    async with database.unit_of_work() as uow:
+        row = {"partition": 1, "epoch": 1, "owner": "m1", "at": NOW}
+        await uow.connection.execute(insert(takeover).values(row))
+        await uow.commit()
+    breaking, repairing, reason = BROKEN[table]
+    never, number = (2**62, 2**62) if is_sqlite else ("'infinity'", 2**63 - 1)
+    await change(database, breaking.format(junk="'many'", never=never))
+    done = await exporter(database, store).run()
+    assert (done.left_out, done.rows.get(table, 0)) == ({table: 1}, table == "attempts")
+    [item] = await quarantined(database)
+    assert item.item.split(" ")[0] == table
+    assert item.reason == reason.format(shown="'many'", number=number)
+    assert (item.is_skipped, item.tries) == (True, 1)
+
+    await change(database, repairing.format())
+    done = await exporter(database, store).run()
+    assert (done.left_out, done.rows[table]) == ({}, 1)
+    assert await quarantined(database) == []
+    await assert_complete(database, store)
+
+
+async def test_a_quarantined_row_stays_so_with_the_reason_of_its_last_try(
     database: Database, store: HistoryStore
 ) -> None:
-    if database.kind == "postgresql":
-        pytest.skip("PostgreSQL takes no text for a number")
-    first, second = await begun(database, 2)
-    await end(database, first, "a")
-    await end(database, second, "a")
-    async with database.unit_of_work() as uow:
-        broken = text("UPDATE task_instance SET exit_code = 'many' WHERE id = :id")
-        await uow.connection.execute(broken, {"id": first.attempts["a"].id})
-        await uow.commit()
-    done = await exporter(database, store).run()
-    assert (done.rows["attempts"], done.left_out) == (1, {"attempts": 1})
+    [run] = await begun(database)
+    await end(database, run, "a")
+    never = 2**62 if database.kind == "sqlite" else "'infinity'"
+    await change(database, f"UPDATE task_instance SET started_at = {never} WHERE task = 'a'")
+    await exporter(database, store).run()
+    await change(database, "SELECT 1")
+    await exporter(database, store).run()
+    [item] = await quarantined(database)
+    assert (item.tries, item.retry_at) == (2, None)
+    await change(database, "DELETE FROM task_instance WHERE task = 'a'")
+    await exporter(database, store).run()
+    [item] = await quarantined(database)
+    assert item.reason == "the row is no longer in the database"
 
 
 IMPOSSIBLE = {

@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import func, select, text, update
 
 from shoal.core.insight.aggregates import COSTS, RUN_DAYS, TASK_DAYS, Aggregation
+from shoal.core.runs.quarantine import ItemConsumer, QuarantinedItem
 from shoal.insight.history.store import HistoryStore
 from shoal.insight.serving.loader import Loader, LoadSummary
 from shoal.insight.serving.results import RESULTS, ValueKind
@@ -262,9 +263,40 @@ async def test_file_that_is_no_result_is_refused_and_the_old_day_stays(
         assert f"{root}/costs/day={DAY}/rows.parquet" in why
         assert "the roll-ups that were there stay" in why
         assert await served(database, "costs") == before
+        [item] = await quarantined(database)
+        assert item.item == f"costs {DAY}"
+        assert says in item.reason
+    assert item.tries == len(list(broken(good)))
     assert (await counted(database))["orphans"] == 0
     mark(root, put(root, "costs", DAY, parquet("costs", [row("costs")])))
     assert (await load(database, store)).loaded == 1
+    assert await quarantined(database) == []
+
+
+async def test_a_result_whose_retry_was_requested_is_loaded_without_a_mark(
+    database: Database, store: HistoryStore, root: Path
+) -> None:
+    good = parquet("costs", [row("costs", task="new")])
+    mark(root, put(root, "costs", DAY, good))
+    put(root, "costs", DAY, b"damaged")
+    assert len((await load(database, store)).refused) == 1
+    (root / "finished" / f"{1:016}-00000000.json").write_text("{}")
+    assert len((await load(database, store)).refused) == 2, "no day of this job is known yet"
+    put(root, "costs", DAY, good)
+    assert len(await quarantined(database, is_retried=True)) == 2
+    done = await load(database, store)
+    assert (done.loaded, done.refused) == (1, [])
+    assert await quarantined(database) == [], "a mark that is gone can not be tried again"
+
+
+async def quarantined(database: Database, *, is_retried: bool = False) -> list[QuarantinedItem]:
+    """Return what is quarantined; ``is_retried``: request a retry of all of it."""
+    async with database.unit_of_work() as uow:
+        found = await uow.quarantine.list(consumer=ItemConsumer.HISTORY)
+        for one in found if is_retried else ():
+            await uow.quarantine.request_retry(one.kind, one.item, one.consumer, NOW)
+        await uow.commit()
+    return found
 
 
 async def test_file_that_is_not_what_its_run_has_stored_is_refused(

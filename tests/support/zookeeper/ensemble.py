@@ -74,7 +74,7 @@ class Ensemble:
 
     def __init__(self, folder: Path, java: Java, size: int = 3) -> None:
         count = size + 1  # with the observer
-        ports = _free_ports(3 * count)
+        ports = free_ports(3 * count)
         roles = ["participant"] * size + ["observer"]
         peers = [
             f"{HOST}:{quorum}:{election}:{role}"
@@ -155,7 +155,7 @@ def start_ensemble(folder: Path, java: Java) -> Ensemble:
     raise AssertionError("not reached")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return free ports below those that the system gives to outgoing connections.
 
     A server that is started again after a kill needs the same port, and it must not meanwhile

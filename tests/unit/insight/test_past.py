@@ -85,7 +85,7 @@ class Made:
     def _put(self, table: HistoryTable, day: date, rows: Sequence[dict[str, Any]]) -> HistoryFile:
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         made, left_out = arrow_of(table, columns)
-        assert left_out == 0
+        assert not left_out
         content = io.BytesIO()
         pq.write_table(made, content, coerce_timestamps="us", row_group_size=7)
         ids = None

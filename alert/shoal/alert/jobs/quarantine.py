@@ -4,11 +4,15 @@ from datetime import datetime
 
 import structlog
 
-from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem, failure_of
+from shoal.core.runs.quarantine import (
+    ItemConsumer,
+    ItemKind,
+    QuarantinedItem,
+    failed_item,
+    failure_of,
+)
 
 log = structlog.get_logger()
-
-_LONGEST_ITEM, _LONGEST_NAME = 255, 100  # characters
 
 
 def quarantined(
@@ -29,17 +33,13 @@ def quarantined(
     log.error(
         "quarantined", kind=kind, item=str(item), project=project, workflow=workflow, reason=reason
     )
-    return QuarantinedItem(
-        kind=kind,
-        item=str(item)[:_LONGEST_ITEM],
-        partition=None,
-        reason=reason,
-        tries=1,
-        since=now,
-        consumer=ItemConsumer.ALERTS,
-        # Cut like the columns: a record that cannot be stored would stop what it is to keep going.
-        project=None if project is None else project[:_LONGEST_NAME],
-        workflow=None if workflow is None else workflow[:_LONGEST_NAME],
-        last_at=now,
+    return failed_item(
+        ItemConsumer.ALERTS,
+        kind,
+        item,
+        reason,
+        now,
+        project=project,
+        workflow=workflow,
         is_skipped=is_skipped,
     )

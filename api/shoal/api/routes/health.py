@@ -321,7 +321,8 @@ async def retry_quarantined_item(
 ) -> QuarantinedOut:
     """Request a retry. The item leaves the list when it works, or stays with the new reason.
 
-    A skipped event becomes the alerts that it would have become then. A message is sent again.
+    A skipped event becomes the alerts that it would have become then. A message is sent again. A
+    row of the history is exported with the next export, and a roll-up loaded with the next loading.
     """
     now = store.clock()
     async with store.unit_of_work() as uow:
@@ -354,7 +355,7 @@ async def discard_quarantined_item(
     Items of masters are what keeps a run, schedule or command from its work, and cannot be
     discarded.
     """
-    if body.consumer is not ItemConsumer.ALERTS:
+    if body.consumer is ItemConsumer.MASTERS:
         text = "items of masters cannot be discarded: repair the cause, then retry the item"
         raise InvalidRequest([FieldError("consumer", text)])
     async with store.unit_of_work() as uow:

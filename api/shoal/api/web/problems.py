@@ -20,7 +20,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from shoal.api.web.errors import INTERNAL, NOT_FOUND, UNUSABLE, ApiError, FieldError, ProblemKind
-from shoal.coordination.errors import CannotConnect, ConnectionLoss, SessionLost
+from shoal.coordination.errors import (
+    CannotConnect,
+    ConnectionLoss,
+    CredentialRefused,
+    SessionLost,
+)
 from shoal.core.checks.workflow import InvalidDefinition
 from shoal.core.errors import ShoalError
 from shoal.core.hints import MOST_MISTAKES
@@ -221,6 +226,7 @@ _KINDS: Mapping[type[ShoalError], ProblemKind] = {
     TransactionConflict: _DATABASE,
     ConnectionLoss: _ZOOKEEPER,
     CannotConnect: _ZOOKEEPER,
+    CredentialRefused: _ZOOKEEPER,
     SessionLost: _ZOOKEEPER,
     VaultError: ProblemKind(
         HTTPStatus.SERVICE_UNAVAILABLE, "no-secrets-key", "Secrets cannot be encrypted"

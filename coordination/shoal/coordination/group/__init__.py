@@ -21,6 +21,9 @@ The rules are those of Apache Kafka's classic protocol with static members (KIP-
 member ids (KIP-394). A member's session stands for its heartbeat: ``Leave`` is sent for it when
 the session ends. No process coordinates: every member decides its own request on the group that it
 has read, writes the result if the group's version is still the same, and reads again otherwise.
+Members that share a session also share each reading, and their requests on it are decided one after
+the other and written as one (``store``). So a rebalance costs each session a few requests, however
+many members it has.
 
 The group has the states of Kafka (``states`` has the table of transitions):
 

@@ -31,7 +31,7 @@ from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_a
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
 from shoal.coordination.group.settings import GroupSettings, is_text
-from shoal.coordination.group.store import GroupStore
+from shoal.coordination.group.store import group_store
 from shoal.coordination.session.defaults import RETRY_S
 from shoal.coordination.session.session import ZkSession
 
@@ -94,7 +94,7 @@ class Group:
         session.require_room(
             f"the registration of a member of group {name!r}", json.dumps(self._data).encode()
         )
-        self._store = GroupStore(session, name, self._settings.initial_rebalance_delay_s)
+        self._store = group_store(session, name, self._settings.initial_rebalance_delay_s)
         self._metadata = GroupMetadata(name, self._settings.initial_rebalance_delay_s)
         self._held = HeldPartitions(
             self._listener, name, PATIENCE * self._settings.rebalance_timeout_s

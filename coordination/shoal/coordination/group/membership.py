@@ -1,10 +1,11 @@
 """One membership, from the registration to its end: read, step, call back, write, and again."""
 
 import asyncio
-import random
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import structlog
@@ -24,7 +25,7 @@ from shoal.coordination.errors import (
 from shoal.coordination.group.coordinator import decide
 from shoal.coordination.group.listener import HeldPartitions, TooSlow
 from shoal.coordination.group.messages import Join, Leave, RefusedRequest, Request
-from shoal.coordination.group.model import GroupDecision, GroupMetadata
+from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant, ParticipantStep
 from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.states import GroupState
@@ -35,7 +36,6 @@ from shoal.coordination.group.store import (
     View,
     compute,
 )
-from shoal.coordination.session.nodes import WatchEvent
 from shoal.coordination.session.session import ZkSession
 
 log = structlog.get_logger()
@@ -45,11 +45,8 @@ T = TypeVar("T")
 # Fraction of the rebalance timeout after which a slow callback is stopped: before others can have
 # evicted its member and taken what it holds.
 PATIENCE = 0.9
-# A change is read after a random pause of up to this many seconds for each member. So they read
-# and write one after the other; all at once, only one of all writes would succeed.
-SPREAD_S = 0.003
-# Every write that came too late doubles that pause, up to this many seconds.
-LONGEST_PAUSE_S = 1.0
+# Members that look for registrations that no session holds while the leader has none.
+DEPUTIES = 3
 
 
 class Expelled(Exception):
@@ -76,8 +73,6 @@ class Life:
         self._leaving = leaving  # set by the group when its block is left
         self._on_view = on_view
         self._changes = asyncio.Event()  # there may be some
-        self._spread_s = 0.0
-        self._collisions = 0  # writes in a row that came too late
         self._absent: dict[str, float] = {}  # static members without a session, since when
 
     async def live(self) -> None:
@@ -87,6 +82,13 @@ class Life:
         and AccessDenied, which no repetition helps; and all other errors of ZooKeeper.
         """
         await self._store.register(self._member.id, self._data)
+        stop_listening = self._store.listen(self._changes.set)
+        try:
+            await self._take_part()
+        finally:
+            stop_listening()
+
+    async def _take_part(self) -> None:
         while not self._leaving.is_set():
             view = await self._read()
             if _to_assign(view.metadata) <= LARGE_PARTITIONS:
@@ -99,7 +101,7 @@ class Life:
                 await self._call_back(step)
             if step.request is not None:
                 if not await self._write(view, step.request):
-                    await self._wait(self._settings.reread_s)
+                    await self._wait(self._fresh_s(view))
             elif not (step.revoked or step.assigned):
                 await self._wait(self._pause_s(view))
         await self._guarded(self._held.revoke(self._held.partitions))
@@ -110,9 +112,10 @@ class Life:
         A static member only ends its registration: it keeps its place until its grace is over.
         """
         member_id = self._member.id
+        await self._store.settled()  # perhaps a change of ours
         while self._member.instance_id is None:
             try:
-                view = await self._session.retry(self._store.read)
+                view = await self._view()
             except UnreadableGroup:
                 break  # the group has no members now
             if member_id not in view.metadata.members and member_id not in view.metadata.pending:
@@ -123,12 +126,9 @@ class Life:
     # ------------------------------------------------------------------ reading
 
     async def _read(self) -> View:
-        if self._changes.is_set():
-            pause_s = min(self._spread_s * 2**self._collisions, LONGEST_PAUSE_S)
-            await asyncio.sleep(random.uniform(0, pause_s))
         self._changes.clear()
         try:
-            view = await self._session.retry(lambda: self._store.read(self._changed))
+            view = await self._view()
             deadline_s = view.metadata.deadline_s
             if deadline_s is not None and self._store.clock.age_s > self._settings.reread_s:
                 await self._store.touch(self._member.id, self._data)
@@ -136,17 +136,24 @@ class Life:
             raise Expelled(str(error)) from error
         if self._member.id not in view.registered:
             raise Expelled(f"the registration of member {self._member.id} is gone")
-        leader_id = view.metadata.leader_id
-        if leader_id == self._member.id or leader_id not in view.registered:
+        if self._member.id in _stewards(view):
             await self._store.remove_lasting(view)
-        self._spread_s = SPREAD_S * len(view.metadata.members)
         if view.metadata.state is GroupState.DEAD:
             raise CoordinatorNotAvailable(view.metadata.name)
         self._on_view(view.metadata)
         return view
 
-    def _changed(self, _: WatchEvent) -> None:
-        self._changes.set()
+    async def _view(self) -> View:
+        view = await self._session.retry(lambda: self._store.current(self._settings.reread_s))
+        delay_s = self._settings.initial_rebalance_delay_s
+        if view.metadata.initial_rebalance_delay_s == delay_s:
+            return view
+        metadata = replace(view.metadata, initial_rebalance_delay_s=delay_s)
+        return replace(view, metadata=metadata)
+
+    def _fresh_s(self, view: View) -> float:
+        """For how long the view may serve unless something changes."""
+        return max(0.0, view.asked_at + self._settings.reread_s - time.monotonic())
 
     async def _read_safely(
         self, view: View, use: Callable[[View], T], *, is_large: bool = False
@@ -191,16 +198,13 @@ class Life:
             raise Expelled(f"member {self._member.id} was evicted")
         return step
 
-    def _present(self, view: View) -> set[str]:
+    def _present(self, view: View) -> Set[str]:
         """Return the registered members, and static ones that may yet come back."""
         now = time.monotonic()
-        self._absent = {
-            member.id: self._absent.get(member.id, now)
-            for member in view.metadata.members.values()
-            if member.join.instance_id is not None and member.id not in view.registered
-        }
-        waiting = {each for each, since in self._absent.items() if now < since + self._grace_s}
-        return waiting | view.registered
+        self._absent = {each: self._absent.get(each, now) for each in view.absent}
+        grace_s = self._grace_s
+        waiting = {each for each, since in self._absent.items() if now < since + grace_s}
+        return view.registered | waiting if waiting else view.registered
 
     @property
     def _grace_s(self) -> float:
@@ -209,11 +213,12 @@ class Life:
 
     def _pause_s(self, view: View) -> float:
         """How long there is nothing to do unless something changes."""
-        pauses = [self._settings.reread_s]
+        pauses = [self._fresh_s(view)]
         if view.metadata.deadline_s is not None:
             pauses.append(view.metadata.deadline_s - self._store.clock.now_s())
         now = time.monotonic()
-        pauses += [since + self._grace_s - now for since in self._absent.values()]
+        if self._absent:
+            pauses.append(min(self._absent.values()) + self._grace_s - now)
         return max(0.0, min(pauses))
 
     async def _wait(self, timeout_s: float) -> None:
@@ -242,10 +247,11 @@ class Life:
     async def _until_out(self) -> None:
         """Raise Expelled when the group has gone on without us, TooSlow when it is about to."""
         while True:
-            group = (await self._read()).metadata
+            view = await self._read()
+            group = view.metadata
             self._must_be_in(group)
             me = group.members.get(self._member.id)
-            left_s = self._settings.reread_s
+            left_s = self._fresh_s(view)
             if me and group.state is GroupState.PREPARING_REBALANCE and not me.is_joining:
                 assert group.deadline_s is not None
                 spare_s = (1 - PATIENCE) * group.rebalance_timeout_s
@@ -265,40 +271,83 @@ class Life:
 
         Whether the write was done is found out by the next reading.
         """
-        decision = await self._read_safely(view, partial(self._decide, request))
+        known = (*view.metadata.members, *view.metadata.pending)
+        present = self._present(view)
+        gone = [each for each in known if each not in present]
+        problem: Exception | None = None
+
+        def apply(group: GroupMetadata, checks_room: bool) -> GroupMetadata:
+            nonlocal problem
+            problem = None
+            try:
+                return self._decide(group, request, gone, checks_room=checks_room)
+            except Exception as error:  # noqa: BLE001 - raised below
+                problem = error
+                return group
+
+        def result(_: View) -> None:
+            if problem is not None:
+                raise problem
+
+        try:
+            is_written = await self._store.change(view, apply)
+        except BadVersion:
+            self._member.note_refusal()
+            is_written = True
+        except ConnectionLoss as error:
+            log.debug("group perhaps not written", member=self._member.id, error=str(error))
+            is_written = True
+        except NoNode as error:
+            raise Expelled(str(error)) from error
+        await self._read_safely(view, result)
+        return is_written
+
+    def _decide(
+        self, stored: GroupMetadata, request: Request, gone: Sequence[str], *, checks_room: bool
+    ) -> GroupMetadata:
+        """Return ``stored`` after ``request``. ``stored`` may have requests of other members that
+        were made on the same view. Raises what ends the membership.
+
+        ``gone`` are the members of that view that have no session.
+        """
+        delay_s = stored.initial_rebalance_delay_s
+        group = replace(stored, initial_rebalance_delay_s=self._settings.initial_rebalance_delay_s)
+        now_s = self._store.clock.now_s()
+        decision = decide(group, request, now_s)
         for answer in decision.answers:
             if isinstance(answer, RefusedRequest) and answer.to == self._member.id:
-                if isinstance(answer.error, InconsistentGroupProtocol) and (
-                    gone := view.metadata.members.keys() - self._present(view)
-                ):
-                    return await self._write(view, Leave(min(gone)))  # it may be theirs alone
+                if isinstance(answer.error, InconsistentGroupProtocol) and gone:
+                    # It may be theirs alone.
+                    return self._decide(stored, Leave(gone[0]), gone, checks_room=checks_room)
                 if isinstance(answer.error, (FencedInstanceId, InconsistentGroupProtocol)):
                     raise answer.error
                 log.debug("group refused", member=self._member.id, error=str(answer.error))
-        if decision.group == view.metadata:
-            return False
-        if isinstance(request, Join) and self._member.id not in view.metadata.members:
+        if decision.group == group:
+            return stored
+        if checks_room and isinstance(request, Join) and self._member.id not in group.members:
             # Before the others depend on it. Later the group could neither be assigned nor left.
             try:
                 self._store.require_room(decision.group)
             except GroupTooLarge:
-                if gone := view.metadata.members.keys() - self._present(view):
-                    return await self._write(view, Leave(min(gone)))  # there may be room then
+                if gone:  # there may be room without them
+                    return self._decide(stored, Leave(gone[0]), gone, checks_room=checks_room)
                 raise
-        try:
-            await self._store.write(decision.group, view.version)
-            self._collisions = 0
-        except BadVersion:
-            self._member.note_refusal()
-            self._collisions = min(self._collisions + 1, 10)
-        except ConnectionLoss as error:
-            log.debug("group perhaps not written", member=self._member.id, error=str(error))
-        except NoNode as error:
-            raise Expelled(str(error)) from error
-        return True
+        after = decision.group
+        if isinstance(request, Leave):
+            for other in gone:  # one rebalance for all that are gone
+                after = decide(after, Leave(other), now_s).group
+        return replace(after, initial_rebalance_delay_s=delay_s)
 
-    def _decide(self, request: Request, view: View) -> GroupDecision:
-        return decide(view.metadata, request, self._store.clock.now_s())
+
+def _stewards(view: View) -> Set[str]:
+    """Return who looks after the registrations: the leader, or a few while it is not registered.
+
+    Not all members: each of them asks for every registration.
+    """
+    group = view.metadata
+    if group.leader_id in view.registered:
+        return {group.leader_id}
+    return set(islice((each for each in group.members if each in view.registered), DEPUTIES))
 
 
 def _to_assign(group: GroupMetadata) -> int:

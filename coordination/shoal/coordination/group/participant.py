@@ -32,7 +32,8 @@ class Participant:
 
     ``step`` is called with every new view of the group and says what to do; no IO, no clock. Its
     request is to be decided on that very view: by ``decide``, and a write that succeeds only if
-    the group has not changed since. If the write fails, or its result is not known, the next
+    the group has not changed since. Requests of other members that were made on the same view may
+    come before it in the same write. If the write fails, or its result is not known, the next
     step finds out from the next view. Views may be late, but never older than one before.
 
     ``cooperative`` says that the member keeps working while the group rebalances; all its

@@ -18,6 +18,8 @@ of its recipes are used, and none of its blocking calls. What differs from the s
   from another thread does not turn it into one in clear.
 - A connection that breaks while a user is authenticated is a broken connection; the stock client
   takes it for a refused password, and ends for good.
+- A server that demands a credential and is shown none ends the client, as one does that refuses a
+  credential. The stock client connects again and again.
 - A server that accepts a connection and then says nothing costs a third of the session timeout;
   with a single server, the stock client waits for it until the session is over.
 
@@ -27,6 +29,7 @@ These use inner parts of kazoo 2.11; the integration tests exercise every one of
 import logging
 import math
 import os
+import random
 import select
 import socket
 import ssl
@@ -34,7 +37,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
@@ -47,10 +50,13 @@ from kazoo.retry import KazooRetry
 from shoal.coordination.errors import BadCertificate
 from shoal.coordination.session.digest_md5 import DigestMd5, NotDigestMd5
 from shoal.coordination.session.tls import Tls
+from shoal.coordination.session.wire import says_refused
 
 CHUNK = 65_536  # bytes to receive at once: more than a record of TLS, so none is left half read
 # Of the session timeout, how long each step of a connection may take: two more can be tried.
 _ATTEMPT = 1 / 3
+
+_OPENING_BYTES = 1024  # of an answer that opens a connection, at most
 
 _REQUEST = struct.Struct("!iii")  # length of what follows, xid, type
 
@@ -59,6 +65,14 @@ _REFUSALS = (kazoo_errors.AuthFailedError.code, kazoo_errors.SessionClosedRequir
 
 # A socket that does not block has nothing to give or takes nothing at the moment.
 _LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class FailedConnection(NamedTuple):
+    """A server that gave no session. ``address`` is None if its name cannot be resolved."""
+
+    server: str  # host:port, as it was given
+    address: tuple[str, int] | None
+    error: BaseException
 
 
 class _Answer:
@@ -188,7 +202,26 @@ def _create_encrypted(
 class _Connection(ConnectionHandler):  # type: ignore[misc]
     _sequence = 0  # the number of the last request, on all connections so far
     _received = b""  # and not parsed yet
+    _is_opening = False  # a request that opens the connection waits for its answer
     _refused_since: float | None = None  # servers close our connections without an answer
+
+    def _expand_client_hosts(self) -> list[tuple[str, str, int]]:
+        """Resolve the names. The stock client ends for good with a name that IDNA cannot encode."""
+        found: list[tuple[str, str, int]] = []
+        for host, port in self.client.hosts:
+            try:
+                infos = socket.getaddrinfo(host, port, 0, 0, socket.IPPROTO_TCP)
+            except (OSError, UnicodeError) as error:
+                self._failed(host, None, port, error)
+            else:
+                found += [(host, str(info[4][0]), port) for info in infos]
+        random.shuffle(found)
+        return found
+
+    def _failed(self, host: str, ip: str | None, port: int, error: BaseException) -> None:
+        server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = None if ip is None else (ip, port)
+        self.client.on_failed(FailedConnection(server, address, error))
 
     def _connect_attempt(self, *args: Any) -> Any:
         try:
@@ -208,7 +241,14 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
             # and no server would ever take us. The session is over by now in either case; that is
             # what the server answers to a client that it takes.
             self.client.last_zxid = 0
-        read_timeout, connect_timeout = super()._connect(host, hostip, port)
+        try:
+            read_timeout, connect_timeout = super()._connect(host, hostip, port)
+        except (kazoo_errors.SessionExpiredError, kazoo_errors.AuthFailedError):
+            raise  # an answer about the session; the connection is all right
+        except Exception as error:
+            is_late = isinstance(error, self.handler.timeout_exception)
+            self._failed(host, hostip, port, TimeoutError() if is_late else error)
+            raise
         self._refused_since = None
         self.client.negotiated_timeout_s = read_timeout * 1.5 / 1000  # kazoo keeps two thirds
         return read_timeout, connect_timeout
@@ -216,12 +256,15 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
         """Exchange a request that opens the connection."""
         patience_s = min(timeout, self.client.negotiated_timeout_s * _ATTEMPT)
+        self._is_opening = True
         try:
             return super()._invoke(patience_s, request, xid)
         except ConnectionDropped:
             if isinstance(request, stock.Connect) and self._refused_since is None:
                 self._refused_since = time.monotonic()
             raise
+        finally:
+            self._is_opening = False
 
     def _authenticate_with_sasl(self, host: str, timeout: float) -> None:
         """Authenticate the connection. Raises AuthFailedError if the server refuses the user."""
@@ -279,9 +322,13 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         closed = super()._read_socket(read_timeout)
         while self._received and not closed:
             closed = super()._read_socket(read_timeout)
+        if self.client.is_refused:
+            raise kazoo_errors.AuthFailedError
         return closed
 
     def _read(self, length: int, timeout: float) -> bytes:
+        if self._is_opening and not 0 <= length <= _OPENING_BYTES:
+            raise ConnectionDropped("what answers is not a ZooKeeper server")
         parts, size = [self._received], len(self._received)
         while size < length:
             parts.append(self._receive(timeout))
@@ -311,11 +358,18 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
 class Client(KazooClient):  # type: ignore[misc]
     """One connection to ZooKeeper and, while it lasts, one session. All paths are absolute.
 
-    ``negotiated_timeout_s`` is known before the first request is answered.
+    ``negotiated_timeout_s`` is known before the first request is answered. ``is_refused``: the
+    servers do not take the credential, or demand one; the client has ended. ``on_failed`` is called
+    on the connection thread.
     """
 
     def __init__(
-        self, hosts: str, timeout_s: float, credential: str = "", tls: Tls | None = None
+        self,
+        hosts: str,
+        timeout_s: float,
+        credential: str = "",
+        tls: Tls | None = None,
+        on_failed: Callable[[FailedConnection], None] = lambda _: None,
     ) -> None:
         handler = _LoopHandler(tls)
         scheme, _, secret = credential.partition(":")
@@ -334,9 +388,15 @@ class Client(KazooClient):  # type: ignore[misc]
             logger=logging.getLogger("kazoo"),
         )
         self.negotiated_timeout_s = timeout_s
+        self.is_refused, self.on_failed = False, on_failed
         self._connection = _Connection(
             self, self._conn_retry.copy(), logger=self.logger, sasl_options={} if is_sasl else None
         )
+
+    def _session_callback(self, state: Any) -> None:
+        if state == KeeperState.AUTH_FAILED:
+            self.is_refused = True  # before the listeners hear that the session is lost
+        super()._session_callback(state)
 
     def submit(
         self,
@@ -354,7 +414,13 @@ class Client(KazooClient):  # type: ignore[misc]
         if self._session_id != session_id:  # the caller does not know of the new one yet
             done(None, kazoo_errors.SessionExpiredError())
             return
-        self._call(request, _Answer(body, done))
+
+        def note_and_pass(answer: Any, error: Exception | None) -> None:
+            if says_refused(error):
+                self.is_refused = True
+            done(answer, error)
+
+        self._call(request, _Answer(body, note_and_pass))
 
     def doubt(self, session_id: int) -> None:
         """Connect again: on this connection a server says that the session is over.

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import structlog
 
@@ -22,14 +22,16 @@ from shoal.coordination.errors import (
     CannotConnect,
     ConnectionLoss,
     CoordinationError,
+    CredentialRefused,
     MalformedRequest,
+    Obstacle,
     SessionClosed,
     SessionLost,
     TooLarge,
 )
-from shoal.coordination.session import wire
+from shoal.coordination.session import obstacles, wire
 from shoal.coordination.session.boottime import boottime
-from shoal.coordination.session.client import Client
+from shoal.coordination.session.client import Client, FailedConnection
 from shoal.coordination.session.heartbeat import NEVER, SessionHeartbeat
 from shoal.coordination.session.nodes import (
     Check,
@@ -75,6 +77,9 @@ class ZkSession(Requests):
     may have happened), and so does a call made while there is no connection. All pending watches
     fire with EventKind.NONE. After SUSPENDED comes either CONNECTED, in the same session, or LOST
     and then CONNECTED in a new one: then ``generation`` is one higher.
+
+    **A refused credential** ends the session for good, at the start and later. Every call raises
+    CredentialRefused from then on, and so do ``connected``, ``proven`` and ``failed``.
     """
 
     def __init__(
@@ -105,6 +110,11 @@ class ZkSession(Requests):
         self._client: Client
         self._loop: asyncio.AbstractEventLoop
         self._closed = False
+        self._obstacles: dict[str, Obstacle] = {}  # by server, since there was a connection
+        self._probing: set[str] = set()  # servers that are being asked what is in the way
+        self._probes_ended = asyncio.Event()
+        self._probes_ended.set()
+        self.is_refused = False  # the servers do not take the credential
         # Written by the connection thread, emptied by the loop.
         self._inbox: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._drain_is_due = False
@@ -113,6 +123,7 @@ class ZkSession(Requests):
         self._connected = asyncio.Event()
         self._lost = asyncio.Event()
         self._lost.set()
+        self._failed = asyncio.Event()
         self._doubters: set[asyncio.Future[None]] = set()  # who wait in ``unproven``
         self._doubt_timer: asyncio.TimerHandle | None = None  # one for all of them
         self._proved = asyncio.Event()
@@ -123,7 +134,8 @@ class ZkSession(Requests):
     async def __aenter__(self) -> Self:
         """Connect, create the chroot, prove the session.
 
-        Raises CannotConnect, BadAddress, BadCertificate.
+        Raises CannotConnect, BadAddress, BadCertificate, CredentialRefused; AccessDenied for the
+        chroot.
         """
         self._loop = asyncio.get_running_loop()
         if self._tls is not None:
@@ -131,7 +143,13 @@ class ZkSession(Requests):
         if {",", ":"} & set(self._chroot):  # one after each server would be part of the path
             raise BadAddress(self.address, "the path stands once, behind the last server")
         try:
-            self._client = Client(self._servers, self.timeout_s, self._credential, self._tls)
+            self._client = Client(
+                self._servers,
+                self.timeout_s,
+                self._credential,
+                self._tls,
+                lambda failed: self._post(self._note_failed, failed),
+            )
         except ValueError as error:
             raise BadAddress(self._servers, str(error)) from error
         self._heartbeat = SessionHeartbeat(
@@ -143,8 +161,11 @@ class ZkSession(Requests):
                 await asyncio.to_thread(self._client.start_async)
                 await self.retry(self._begin)
         except TimeoutError as error:
+            await self._probes_ended.wait()
             await self._close()
-            raise CannotConnect(self._servers, self._connect_timeout_s) from error
+            raise CannotConnect.because_of(
+                self._servers, self._connect_timeout_s, self._obstacles
+            ) from error
         except BaseException:
             await self._close()
             raise
@@ -224,18 +245,27 @@ class ZkSession(Requests):
         return lambda: self._listeners.remove(listener)
 
     async def connected(self) -> None:
-        """Return when there is a connection."""
+        """Return when there is a connection. Raises CredentialRefused: there will be none."""
         await self._connected.wait()
+        if self.is_refused:
+            raise self._refusal()
 
     async def lost(self) -> None:
         """Return when the present session is known to be over (at once if there is none)."""
         await self._lost.wait()
 
     async def proven(self) -> None:
-        """Return when the session is certainly alive."""
+        """Return when the session is certainly alive. Raises CredentialRefused: it never will."""
         while not self.is_proven:
+            if self.is_refused:
+                raise self._refusal()
             self._proved.clear()
             await self._proved.wait()
+
+    async def failed(self) -> NoReturn:
+        """Raise what ends the session for good, CredentialRefused, when it does."""
+        await self._failed.wait()
+        raise self._refusal()
 
     async def unproven(self) -> None:
         """Return when the session that was proven is no longer certainly alive.
@@ -320,6 +350,9 @@ class ZkSession(Requests):
         except (TooLarge, MalformedRequest) as error:
             future.set_exception(error)
             return future
+        if self.is_refused:
+            future.set_exception(self._refusal())
+            return future
         if self.state is not SessionState.CONNECTED:
             future.set_exception(SessionClosed(what) if self._closed else ConnectionLoss(what))
             return future
@@ -331,7 +364,10 @@ class ZkSession(Requests):
             if future.done():
                 return
             if error is not None:
-                future.set_exception(wire.translate(error, verb, path))
+                if wire.says_refused(error):
+                    future.set_exception(self._refusal())
+                else:
+                    future.set_exception(wire.translate(error, verb, path))
                 return
             if proves is not Proof.NOTHING:
                 self._was_proved()
@@ -380,9 +416,12 @@ class ZkSession(Requests):
         """kazoo's listener, on the connection thread."""
         session_id = self._client._session_id or 0
         self._heartbeat.connected(session_id if state == SessionState.CONNECTED else 0)
-        self._post(self._take_state, SessionState(state), session_id)
+        self._post(self._take_state, SessionState(state), session_id, self._client.is_refused)
 
-    def _take_state(self, state: SessionState, session_id: int) -> None:
+    def _take_state(self, state: SessionState, session_id: int, is_refused: bool) -> None:
+        if is_refused and not self.is_refused:
+            self.is_refused = True
+            log.error("session refused", session=self.name, error=str(self._refusal()))
         if state is SessionState.CONNECTED and session_id != self.session_id:
             self.session_id = session_id
             self.generation += 1
@@ -391,7 +430,13 @@ class ZkSession(Requests):
             # Sent after kazoo noticed but before we did: kazoo may still deliver them later.
             self._fail_inflight(ConnectionLoss)
         elif state is SessionState.LOST:
-            self._fail_inflight(SessionLost)
+            self._fail_inflight((lambda _: self._refusal()) if self.is_refused else SessionLost)
+        if self.is_refused:  # callers that wait for a session are told
+            for event in (self._failed, self._connected, self._proved):
+                event.set()
+
+    def _refusal(self) -> CredentialRefused:
+        return CredentialRefused(self._servers, self._credential.partition(":")[0])
 
     def _set_state(self, state: SessionState) -> None:
         if state is self.state:
@@ -402,6 +447,7 @@ class ZkSession(Requests):
             self._check_proof()
         elif state is SessionState.CONNECTED:
             self._lost.clear()
+            self._obstacles.clear()
         (self._connected.set if state is SessionState.CONNECTED else self._connected.clear)()
         log.debug("session state", session=self.name, state=state, generation=self.generation)
         for listener in list(self._listeners):
@@ -411,6 +457,45 @@ class ZkSession(Requests):
         for future, what in list(self._inflight.items()):
             if not future.done():
                 future.set_exception(error(what))
+
+    # ------------------------------------------------------------------ obstacles
+
+    def _note_failed(self, failed: FailedConnection) -> None:
+        """A server gave no session. Find out why, and log it when it is news."""
+        if self._closed or self.state is SessionState.CONNECTED:
+            return
+        if failed.address is None:
+            self._note_obstacle(failed.server, Obstacle.UNKNOWN_HOST)
+        elif obstacle := obstacles.evident(failed.error):
+            self._note_obstacle(failed.server, obstacle)
+        elif failed.server not in self._probing:
+            # A thread of its own: it may have to wait, and nothing is to wait for it.
+            threading.Thread(
+                target=self._probe, args=(failed.server, failed.address), daemon=True
+            ).start()
+            self._probing.add(failed.server)
+            self._probes_ended.clear()
+
+    def _probe(self, server: str, address: tuple[str, int]) -> None:
+        obstacle = obstacles.probe(address)
+        self._post(self._probed, server, obstacle)
+
+    def _probed(self, server: str, obstacle: Obstacle) -> None:
+        self._probing.discard(server)
+        if not self._probing:
+            self._probes_ended.set()
+        if not self._closed and self.state is not SessionState.CONNECTED:
+            self._note_obstacle(server, obstacle)
+
+    def _note_obstacle(self, server: str, obstacle: Obstacle) -> None:
+        if self._obstacles.get(server) is not obstacle:
+            self._obstacles[server] = obstacle
+            log.warning(
+                "a ZooKeeper server gives no session",
+                session=self.name,
+                server=server,
+                reason=str(obstacle),
+            )
 
     # ------------------------------------------------------------------ proof
 

@@ -247,6 +247,14 @@ def translate(error: Exception, verb: str, path: str) -> errors.CoordinationErro
     return errors.ServerError(path, getattr(error, "code", 0) or 0, type(error).__name__)
 
 
+_REFUSALS = (kazoo_errors.AuthFailedError, kazoo_errors.SessionClosedRequireSaslError)
+
+
+def says_refused(error: Exception | None) -> bool:
+    """Say whether an error means that the servers do not take our credential, or demand one."""
+    return isinstance(error, _REFUSALS)
+
+
 def says_expired(answer: Any, error: Exception | None) -> bool:
     """Say whether an answer means that the server no longer has the session."""
     found = [error, *answer] if isinstance(answer, list) else [error]

@@ -136,20 +136,28 @@ class ChildRuns:
         return [i for i in self.moving() if "quarantined" not in self._children[str(i)]]
 
     def left_alone(self) -> list[int]:
-        """The quarantined instances, by id, that a task which is to end does not wait for.
+        """The quarantined instances, by id, that a task which is to end or pause does not wait for.
 
-        A quarantined start is not among them: the request to stop withdraws it at once.
+        A quarantined start is not among them: the request to stop withdraws it at once, and a later
+        attempt could not name it.
         """
-        moving = (self._children[str(i)] for i in self.moving())
-        return [one["instance"] for one in moving if "quarantined" in one and "instance" in one]
+        return [self._children[str(i)]["instance"] for i in self.moving() if self._is_left_alone(i)]
 
     def is_awaited(self) -> bool:
-        """Whether a task that is to end waits for an instance."""
+        """Whether a task that is to end or pause waits for an instance."""
         return len(self.moving()) > len(self.left_alone())
 
+    def _is_left_alone(self, index: int) -> bool:
+        child = self._children[str(index)]
+        return "quarantined" in child and "instance" in child
+
     def working(self) -> list[int]:
-        """As ``moving``, without those that wait for other runs of their workflow."""
-        return [i for i in self.moving() if self.state(i) is not ChildState.QUEUED]
+        """The items whose instances a pause waits for.
+
+        Those that ``is_awaited`` counts, without those that wait for other runs of their workflow.
+        """
+        moving = [i for i in self.moving() if not self._is_left_alone(i)]
+        return [i for i in moving if self.state(i) is not ChildState.QUEUED]
 
     def at_rest(self) -> list[int]:
         """The items whose instances stand still but have not ended."""

@@ -264,13 +264,16 @@ def _outputs(draft: Draft, attempt: Attempt, children: ChildRuns) -> Mapping[str
 
 
 def hold(draft: Draft, attempt: Attempt) -> None:
-    """Let a task that the master runs take part in a pause."""
+    """Let a task that the master runs take part in a pause.
+
+    A quarantined instance has the request too, and the pause does not wait for its answer.
+    """
     if draft.kind(attempt.task) in WITH_CHILDREN:
         children = ChildRuns(attempt)
         for index in children.moving():
             endings.ask_child(draft, attempt, children, index, CommandType.PAUSE)
         attempt = draft.note(attempt.task, detail=children.detail)
-        if children.moving():
+        if children.is_awaited():
             return
     draft.signal(attempt.task, TaskSignal.HOLD)
 

@@ -1,7 +1,8 @@
 """What a process cannot work with and quarantines, so that it stops nothing else.
 
 One table for all consumers. A master quarantines runs and what starts them; an alert server the
-events, messages and workflows that it fails on. ``ItemConsumer`` and ``ItemKind`` grow with
+events, messages and workflows that it fails on; the processes of the history the rows that they
+cannot export and the results that they cannot load. ``ItemConsumer`` and ``ItemKind`` grow with
 the processes that isolate their items.
 """
 
@@ -13,6 +14,7 @@ from shoal.core.errors import ShoalError, shortened
 from shoal.core.untrusted import encodable
 
 LONGEST_REASON = 500  # characters
+_LONGEST_ITEM, _LONGEST_NAME = 255, 100  # characters: of the columns
 
 
 class ItemConsumer(StrEnum):
@@ -20,6 +22,7 @@ class ItemConsumer(StrEnum):
 
     MASTERS = "masters"
     ALERTS = "alerts"
+    HISTORY = "history"  # its export, and the loading of roll-ups
 
 
 class ItemKind(StrEnum):
@@ -39,6 +42,9 @@ class ItemKind(StrEnum):
     WORKFLOW = "workflow"  # its deadlines and success rates are not looked at
     CONDITION = "condition"  # what has begun or ceased to hold is not stored
     CLUSTER = "cluster"  # a part of the cluster that is not looked at
+    # of the history
+    ROW = "row"  # of a table of the history; it was not exported
+    ROLL_UP = "roll-up"  # a result of a job of insight; the one before it is shown
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,37 @@ class QuarantinedItem:
     last_at: datetime | None = None  # of the last try; None: ``since``
     is_skipped: bool = False  # nothing tries it again: what comes after it was worked with
     retry_at: datetime | None = None  # when a retry was requested that is not done yet
+
+
+def failed_item(
+    consumer: ItemConsumer,
+    kind: ItemKind,
+    item: object,
+    reason: str,
+    now: datetime,
+    *,
+    project: str | None = None,
+    workflow: str | None = None,
+    is_skipped: bool,
+) -> QuarantinedItem:
+    """Return the record of an item that failed once, of no partition.
+
+    Its texts are cut like the columns: a record that cannot be stored would stop what it is to
+    keep going. ``is_skipped``: nothing tries it again by itself.
+    """
+    return QuarantinedItem(
+        kind=kind,
+        item=str(item)[:_LONGEST_ITEM],
+        partition=None,
+        reason=shortened(reason, LONGEST_REASON),
+        tries=1,
+        since=now,
+        consumer=consumer,
+        project=None if project is None else project[:_LONGEST_NAME],
+        workflow=None if workflow is None else workflow[:_LONGEST_NAME],
+        last_at=now,
+        is_skipped=is_skipped,
+    )
 
 
 def failure_of(error: BaseException) -> str:

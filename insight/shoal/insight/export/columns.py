@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -9,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.core.definition.model import TaskSpec
-from shoal.insight.history.tables import ColumnKind, HistoryTable
+from shoal.core.errors import shortened
+from shoal.core.untrusted import encodable
+from shoal.insight.history.tables import ColumnKind, HistoryColumn, HistoryTable
 
 _GROUP = TaskSpec.model_fields["worker_group"].default
 _TASK = pa.struct(
@@ -22,6 +25,8 @@ _TASK = pa.struct(
 )
 # Microseconds since 1970 of the years that Python's dates have.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+_LONGEST_VALUE = 60  # characters, in a message
+_LONGEST_KEY = 200  # characters
 _TYPES: Mapping[ColumnKind, Any] = {
     ColumnKind.TEXT: pa.string(),
     ColumnKind.INTEGER: pa.int64(),
@@ -40,8 +45,24 @@ def schema_of(table: HistoryTable) -> pa.Schema:
     )
 
 
-def arrow_of(table: HistoryTable, columns: Mapping[str, Sequence[Any]]) -> tuple[pa.Table, int]:
-    """Return rows, given by columns, as an Arrow table, and how many could not be read.
+@dataclass(frozen=True)
+class UnreadableRow:
+    """A row that is not exported.
+
+    ``key``: the values of the table's key, separated by spaces. ``reason``: the column and its
+    value. ``project``, ``workflow``: None where the row has none that can be read.
+    """
+
+    key: str
+    reason: str
+    project: str | None = None
+    workflow: str | None = None
+
+
+def arrow_of(
+    table: HistoryTable, columns: Mapping[str, Sequence[Any]]
+) -> tuple[pa.Table, Sequence[UnreadableRow]]:
+    """Return rows, given by columns, as an Arrow table, and those that cannot be read.
 
     Times are microseconds since 1970. A column that is not given is NULL. A row is left out that
     holds what its columns cannot: another version, or a hand, may have written it.
@@ -49,16 +70,16 @@ def arrow_of(table: HistoryTable, columns: Mapping[str, Sequence[Any]]) -> tuple
     schema = schema_of(table)
     count = len(next(iter(columns.values()), ()))
     try:
-        return _table(schema, columns, count), 0
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return _table(table, columns, count), ()
+    except _UnreadableValue:
         pass
-    pieces, left_out = [], 0
+    pieces, left_out = [], []
     for row in range(count):
+        one = {name: values[row : row + 1] for name, values in columns.items()}
         try:
-            one = {name: values[row : row + 1] for name, values in columns.items()}
-            pieces.append(_table(schema, one, 1))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            left_out += 1
+            pieces.append(_table(table, one, 1))
+        except _UnreadableValue as error:
+            left_out.append(_unreadable(table, one, str(error)))
     return pa.concat_tables([schema.empty_table(), *pieces]), left_out
 
 
@@ -113,24 +134,61 @@ def tasks_of(spec: str) -> list[dict[str, Any]] | None:
         return None
 
 
-def _table(schema: pa.Schema, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
+class _UnreadableValue(ValueError):
+    """A column cannot hold a value."""
+
+
+def _table(table: HistoryTable, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
+    """Return rows as an Arrow table. Raises _UnreadableValue."""
     arrays = []
-    for field in schema:
-        values = columns.get(field.name)
-        if values is None:
-            array = pa.nulls(count, field.type)
-        elif pa.types.is_timestamp(field.type):
-            numbers = pa.array(values, pa.int64())
-            bounds = pc.min_max(numbers).as_py()
-            if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
-                raise ValueError(f"{field.name} is outside of the years 1 to 9999")
-            array = numbers.cast(field.type)
-        elif pa.types.is_boolean(field.type):
-            # SQLite has numbers for it.
-            array = pa.array([one if one is None else bool(one) for one in values], field.type)
-        else:
-            array = pa.array(values, field.type)
-        if not field.nullable and array.null_count:
-            raise ValueError(f"{field.name} is missing")
+    for column in table.columns:
+        values = columns.get(column.name)
+        try:
+            array = _array(column, values, count)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise _UnreadableValue(_said(column, values, count)) from error
+        if column.required and array.null_count:
+            raise _UnreadableValue(f"{column.name} is missing")
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays(arrays, schema=schema_of(table))
+
+
+def _array(column: HistoryColumn, values: Sequence[Any] | None, count: int) -> pa.Array:
+    arrow = _TYPES[column.kind]
+    if values is None:
+        return pa.nulls(count, arrow)
+    if column.kind is ColumnKind.TIME:
+        numbers = pa.array(values, pa.int64())
+        bounds = pc.min_max(numbers).as_py()
+        if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
+            raise ValueError("the time is outside of the years 1 to 9999")
+        return numbers.cast(arrow)
+    if column.kind is ColumnKind.YES_NO:
+        # SQLite has numbers for it.
+        return pa.array([one if one is None else bool(one) for one in values], arrow)
+    return pa.array(values, arrow)
+
+
+def _said(column: HistoryColumn, values: Sequence[Any] | None, count: int) -> str:
+    """Return why a column cannot hold the value of a single row."""
+    if values is None or count != 1:
+        return column.name
+    value = encodable(shortened(repr(values[0])[: _LONGEST_VALUE + 1], _LONGEST_VALUE))
+    if column.kind is ColumnKind.TIME:
+        return f"{column.name} is {value}: not a time of the years 1 to 9999 in microseconds"
+    return f"{column.name} is {value}: not a valid {column.kind.replace('_', '/')}"
+
+
+def _unreadable(
+    table: HistoryTable, columns: Mapping[str, Sequence[Any]], reason: str
+) -> UnreadableRow:
+    """Return the record of a single row."""
+
+    def text(name: str) -> str | None:
+        [value] = columns.get(name, (None,))
+        return encodable(value) if isinstance(value, str) else None
+
+    key = " ".join(str(columns.get(name, ("",))[0])[:_LONGEST_KEY] for name in table.key)
+    return UnreadableRow(
+        encodable(shortened(key, _LONGEST_KEY)), reason, text("project"), text("workflow")
+    )

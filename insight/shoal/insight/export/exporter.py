@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shoal.core.errors import ShoalError
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, failed_item
 from shoal.insight.export.columns import by_day, each_once
 from shoal.insight.export.compaction import Compaction, joined
 from shoal.insight.export.damage import (
@@ -110,6 +111,7 @@ class Exporter:
         now = await self._clock(self._database)
         ends = await self._gatherer.ends()
         last, contents = await self._look_again(last, contents, ends, now, summary)
+        last, contents = await self._retry(last, contents, now, summary)
         position = _begin_at(last.position, ends)
         while True:
             found = await self._gatherer.gather(position, ends)
@@ -270,6 +272,21 @@ class Exporter:
 
     # -- steps ---------------------------------------------------------------------------------
 
+    async def _retry(
+        self, last: Exported, contents: Contents, now: datetime, summary: ExportSummary
+    ) -> tuple[Exported, Contents]:
+        """Export quarantined rows again whose retry was requested."""
+        async with self._database.unit_of_work(read_only=True) as uow:
+            wanted = await uow.quarantine.requested(ItemConsumer.HISTORY, [ItemKind.ROW])
+        if last.position is None or not wanted:
+            return last, contents
+        found = await self._gatherer.gather_again(last.position, wanted)
+        files = await asyncio.to_thread(self._write, last.sequence + 1, found)
+        last, contents = await self._store_step(last, contents, found, files, None)
+        _count(summary, files, found.left_out)
+        await self._verify(last, contents, files, now)
+        return last, contents
+
     def _write(self, sequence: int, found: Gathered) -> list[HistoryFile]:
         """Write the files of a step: one for each day of a table."""
         files = []
@@ -312,6 +329,7 @@ class Exporter:
         ``is_verified``: its files are known to be whole, and so are all before.
         """
         sequence = last.sequence + 1
+        now = await self._clock(self._database)
         manifest = Manifest(sequence, files, until, tuple(replaced), left_out=found.left_out)
         after = contents.after([manifest])
         if is_full or sequence % FULL_EVERY == 0:
@@ -331,9 +349,8 @@ class Exporter:
                     f"{self._store.root}; nothing is lost, the next one goes on behind it"
                 )
             if is_verified:
-                await self._advance(
-                    uow, sequence, found.position, await self._clock(self._database)
-                )
+                await self._advance(uow, sequence, found.position, now)
+            await _quarantine(uow, found, now)
             await uow.commit()
         failpoints.hit("export.after_commit")
         await asyncio.to_thread(self._store.put_manifest, manifest)
@@ -450,6 +467,31 @@ def _is_at(position: ExportPosition, ends: Ends) -> bool:
         and position.command >= ends.command
         and position.takeover >= ends.takeover
     )
+
+
+async def _quarantine(uow: UnitOfWork, found: Gathered, now: datetime) -> None:
+    """Store which rows could not be read, and forget those that could be this time."""
+    items = [
+        failed_item(
+            ItemConsumer.HISTORY,
+            ItemKind.ROW,
+            f"{table} {row.key}",
+            row.reason,
+            now,
+            project=row.project,
+            workflow=row.workflow,
+            is_skipped=True,
+        )
+        for table, rows in found.unreadable.items()
+        for row in rows
+    ]
+    for one in items:
+        await uow.quarantine.note(one)
+    still = {one.item for one in items}
+    works = [(one.kind, one.item) for one in found.retried if one.item not in still]
+    await uow.quarantine.remove(works, ItemConsumer.HISTORY)
+    if items:
+        await uow.quarantine.prune(ItemConsumer.HISTORY, None)
 
 
 def _count(

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from shoal.core.untrusted import read_json
-from shoal.insight.export.columns import arrow_of, labels_of, tasks_of
+from shoal.core.runs.quarantine import QuarantinedItem
+from shoal.core.untrusted import read_count, read_json
+from shoal.insight.export.columns import UnreadableRow, arrow_of, labels_of, tasks_of
 from shoal.insight.history.tables import (
     ATTEMPTS,
     COMMANDS,
@@ -28,6 +29,7 @@ T = TypeVar("T")
 _FEW_IDS = 1_000  # rows that are read by their ids in one query
 _FEW_PLANS = 20  # versions that are read at once: one may have 10,000 tasks
 _MOST_PIECES = 256  # that an export has at most, however few rows they have
+_MOST_NAMED = 100  # rows of a table and step that cannot be read; the others are only counted
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,17 @@ PIECES = Pieces()
 
 @dataclass
 class Gathered:
-    """What one export is made of. ``rows`` counts those of all tables."""
+    """What one export is made of. ``rows`` counts those of all tables.
+
+    ``left_out``: how many rows could not be read, by table; ``unreadable`` names the first ones.
+    ``retried``: quarantined items that were read once more.
+    """
 
     position: ExportPosition
     tables: dict[HistoryTable, list[pa.Table]] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    unreadable: dict[str, list[UnreadableRow]] = field(default_factory=dict)
+    retried: Sequence[QuarantinedItem] = ()
     rows: int = 0
 
     def add(self, table: HistoryTable, columns: Mapping[str, Any]) -> None:
@@ -66,7 +74,9 @@ class Gathered:
             self.tables.setdefault(table, []).append(made)
             self.rows += made.num_rows
         if left_out:
-            self.left_out[table.name] = self.left_out.get(table.name, 0) + left_out
+            self.left_out[table.name] = self.left_out.get(table.name, 0) + len(left_out)
+            named = self.unreadable.setdefault(table.name, [])
+            named += left_out[: _MOST_NAMED - len(named)]
 
 
 class Gatherer:
@@ -109,6 +119,52 @@ class Gatherer:
         await self._add_commands(found, ends.command)
         await self._add_takeovers(found, ends.takeover)
         return found
+
+    async def gather_again(
+        self, position: ExportPosition, items: Sequence[QuarantinedItem]
+    ) -> Gathered:
+        """Return rows that were quarantined, as they are now; the position stays.
+
+        ``items`` name a table and a key. A row that is no longer in the database is left out.
+        """
+        found = Gathered(position, retried=items)
+        for item in items:
+            table, _, key = item.item.partition(" ")
+            before = found.rows, found.left_out.get(table, 0)
+            await self._add_again(found, table, read_count(key.partition(" ")[0]), item)
+            if before == (found.rows, found.left_out.get(table, 0)):
+                gone = UnreadableRow(
+                    key, "the row is no longer in the database", item.project, item.workflow
+                )
+                found.left_out[table] = found.left_out.get(table, 0) + 1
+                found.unreadable.setdefault(table, []).append(gone)
+        return found
+
+    async def _add_again(
+        self, found: Gathered, table: str, number: int | None, item: QuarantinedItem
+    ) -> None:
+        event = found.position.event  # above that of every row that was exported before
+        if table == PLANS.name:
+            await self._add_plan_again(found, item)
+        elif number is None:
+            return
+        elif table == INSTANCES.name:
+            await self._add_instances(found, [number], {number: event})
+        elif table == ATTEMPTS.name:
+            await self._add_attempts(found, [number], {number: event})
+        elif table == COMMANDS.name:
+            self._add_handled(found, await self._commands_of([number]))
+        elif table == TAKEOVERS.name:
+            await self._add_takeovers_between(found, number - 1, number)
+
+    async def _add_plan_again(self, found: Gathered, item: QuarantinedItem) -> None:
+        project, workflow = item.project, item.workflow
+        version = read_count(item.item.rsplit(" ", 2)[-2])  # before the time of its publication
+        if project is None or workflow is None or version is None:
+            return
+        number = await self._read(lambda uow: uow.finished_rows.workflow_id(project, workflow))
+        if number is not None:
+            await self._add_versions(found, number, version - 1, version)
 
     async def _add_old(self, found: Gathered) -> None:
         """Add instances that there were when the export began, by their ids."""
@@ -239,12 +295,15 @@ class Gatherer:
         after = found.position.takeover
         until = min(end, after + self._pieces.commands)
         if until > after:
-            rows = await self._read(lambda uow: uow.finished_rows.takeovers_between(after, until))
-            columns = rows.columns()
-            columns["event_id"] = columns["takeover_id"]
-            if rows.values:
-                found.add(TAKEOVERS, columns)
+            await self._add_takeovers_between(found, after, until)
             found.position = replace(found.position, takeover=until)
+
+    async def _add_takeovers_between(self, found: Gathered, after: int, until: int) -> None:
+        rows = await self._read(lambda uow: uow.finished_rows.takeovers_between(after, until))
+        columns = rows.columns()
+        columns["event_id"] = columns["takeover_id"]
+        if rows.values:
+            found.add(TAKEOVERS, columns)
 
     async def _read(self, read: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Read in a transaction of its own, and let the database do other work for a while."""

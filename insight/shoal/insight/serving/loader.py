@@ -10,12 +10,13 @@ goes on. Two loaders at once write two batches, of which one counts.
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from shoal.core.runs.quarantine import ItemConsumer, ItemKind, QuarantinedItem, failed_item
 from shoal.insight.serving.blocks import BadResult, blocks_of, table_of
 from shoal.insight.serving.marks import BadMark, age_s, read
 from shoal.insight.serving.results import RESULTS
@@ -26,6 +27,7 @@ from shoal.sql import Database, UnitOfWork
 from shoal.sql.errors import IntegrityViolated, InvalidValue, RollupTaken, SqlError
 from shoal.sql.repositories.insight.batches import Batch, NewBlock
 from shoal.sql.repositories.insight.rollups import RollupDay
+from shoal.sql.repositories.upkeep.quarantine import MOST_SKIPPED
 
 T = TypeVar("T")
 Key = tuple[str, date]  # job, day
@@ -37,6 +39,7 @@ _CHARS_AT_ONCE = 256_000  # of blocks that one transaction writes
 _BLOCKS_AT_ONCE = 100  # that one transaction writes
 _BLOCKS_REMOVED_AT_ONCE = 16  # that one transaction removes: each may have 256,000 characters
 _MARK_IS_WRITTEN_S = 60.0
+_OURS = (ItemConsumer.HISTORY, ItemKind.ROLL_UP)
 _TRIES = 5  # while others load the same day
 
 
@@ -100,6 +103,7 @@ class Loader:
         self._database, self._store = database, store
         self._abandoned_after = abandoned_after
         self._share, self._keep_days = share, keep_days
+        self._failed: dict[str, str] = {}  # why a result or a mark of this run was not loaded
 
     async def run(self, *, is_all: bool = False) -> LoadSummary:
         """Load what is new, let go what is too old, and remove what does not count.
@@ -109,10 +113,15 @@ class Loader:
         """
         summary = LoadSummary()
         now = await self._now()
+        before = await self._in_turn(
+            lambda uow: uow.quarantine.list(MOST_SKIPPED, *_OURS), is_reading=True
+        )
         there = await self._look(summary)
         rules = self._rules(there, now)
-        for key in sorted(self._wanted(there, rules, is_all), key=lambda one: (one[1], one[0])):
+        wanted = self._wanted(there, rules, is_all) | _retried(before, there)
+        for key in sorted(wanted, key=lambda one: (one[1], one[0])):
             await self._see_to(key, there.marked.get(key), summary)
+        await self._quarantine(before, {_item(*key) for key in wanted}, now)
         failpoints.hit("load.before_marks_go")
         for name in there.marks:
             await asyncio.to_thread(self._store.remove_mark, name)
@@ -132,6 +141,7 @@ class Loader:
                     continue  # not every storage shows a file when it is complete
                 names.append(name)
                 summary.refused.append(f"{self._store.url}/finished/{name}: {error}")
+                self._failed[f"mark {name}"] = str(error)
                 continue
             except ObjectMissing:  # another loader has dealt with it
                 continue
@@ -160,8 +170,8 @@ class Loader:
         return _Rules(oldest, latest, newest)
 
     @staticmethod
-    def _wanted(there: _Present, rules: _Rules, is_all: bool) -> Iterator[Key]:
-        """Yield what is to be looked at: job and day."""
+    def _wanted(there: _Present, rules: _Rules, is_all: bool) -> set[Key]:
+        """Return what is to be looked at: job and day."""
         found = set(there.marked)
         for job in RESULTS:
             found |= {
@@ -169,7 +179,7 @@ class Loader:
                 for day in there.stored.get(job, ())
                 if is_all or (job, day) not in there.known
             }
-        return (key for key in found if rules.keeps(*key))
+        return {key for key in found if rules.keeps(*key)}
 
     async def _see_to(
         self, key: Key, digests: Collection[str] | None, summary: LoadSummary
@@ -181,6 +191,7 @@ class Loader:
             except (BadResult, ObjectMissing, InvalidValue, IntegrityViolated) as error:
                 job, day = key
                 place = f"{self._store.url}/{job}/day={day}/rows.parquet"
+                self._failed[_item(job, day)] = str(error)
                 summary.refused.append(f"{place}: {error}; the roll-ups that were there stay")
                 return
             except RollupTaken:  # by another loader, perhaps from an older file: look again
@@ -235,6 +246,30 @@ class Loader:
         at = await self._now()
         await self._in_turn(lambda uow: uow.rollup_batches.add(batch, blocks, at))
 
+    async def _quarantine(
+        self, before: Sequence[QuarantinedItem], looked_at: Collection[str], now: datetime
+    ) -> None:
+        """Store what was not loaded, and forget what was, or is not there to be loaded."""
+        failed = [
+            failed_item(*_OURS, item, reason, now, is_skipped=True)
+            for item, reason in self._failed.items()
+        ]
+        over = {
+            (one.kind, one.item)
+            for one in before
+            if one.item not in self._failed and (one.item in looked_at or one.retry_at is not None)
+        }
+        if not failed and not over:
+            return
+
+        async def store(uow: UnitOfWork) -> None:
+            for one in failed:
+                await uow.quarantine.note(one)
+            await uow.quarantine.remove(over, ItemConsumer.HISTORY)
+            await uow.quarantine.prune(ItemConsumer.HISTORY, None)
+
+        await self._in_turn(store)
+
     async def _forget(self, there: _Present, rules: _Rules, summary: LoadSummary) -> None:
         """Let go what is too old: from the database first, then from the storage."""
         for job, day in there.known:
@@ -273,6 +308,18 @@ class Loader:
 
     async def _now(self) -> datetime:
         return datetime.now(UTC) if self._database.kind == "sqlite" else await self._database.now()
+
+
+def _item(job: str, day: date) -> str:
+    """Return how a result is called in the list of quarantined items."""
+    return f"{job} {day}"
+
+
+def _retried(items: Sequence[QuarantinedItem], there: _Present) -> set[Key]:
+    """Return the stored results whose retry was requested."""
+    requested = {one.item for one in items if one.retry_at is not None}
+    stored = {(job, day) for job, days in there.stored.items() for day in days}
+    return {key for key in stored if _item(*key) in requested} if requested else set()
 
 
 async def _forget(job: str, day: date, uow: UnitOfWork) -> bool:

@@ -232,6 +232,8 @@ class Engine(HeldRuns):
             # A quarantined run has passed when its actions are performed, and not before.
             on_trial = self.quarantine.tries(ItemKind.INSTANCE, change.run.id)
             self._actions.add(change.run, change.decision.actions, on_trial=on_trial)
+            if on_trial:
+                self._listeners.on_readmitted(change.run)
         for item in items:
             item.answer(self.runs[item.instance_id])
         for change in changes.values():

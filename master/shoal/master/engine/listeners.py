@@ -39,6 +39,9 @@ class Listener:
     def on_quarantined(self, instance_ids: Collection[int]) -> None:
         """It was committed that these runs are quarantined."""
 
+    def on_readmitted(self, run: Run) -> None:
+        """A quarantined run takes messages again: the decision of its trial was committed."""
+
     def on_dropped(self, instance_id: int) -> None:
         """A run was given up together with its partition."""
 
@@ -90,6 +93,10 @@ class Listeners(Listener):
     def on_quarantined(self, instance_ids: Collection[int]) -> None:
         for one in self._of["on_quarantined"]:
             one.on_quarantined(instance_ids)
+
+    def on_readmitted(self, run: Run) -> None:
+        for one in self._of["on_readmitted"]:
+            one.on_readmitted(run)
 
     def on_dropped(self, instance_id: int) -> None:
         for one in self._of["on_dropped"]:

@@ -1,17 +1,19 @@
 """Many members agree, evenly, move no more than they must, and restart without a rebalance."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Group, Partition, ZkSession, quarantine, read_group, znodes
-from shoal.coordination.group import GroupMetadata, GroupState, Join, Sync, Tick, decide
-from shoal.coordination.group.codec import encode
+from shoal.coordination.group import GroupMetadata, GroupState, Join, Sync, Tick, decide, store
+from shoal.coordination.group.codec import decode, encode
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group.group_bench import QUICK, Bench
 from tests.support.waiting import STEADY_SESSION_S, eventually
@@ -123,10 +125,10 @@ async def test_static_members_that_return_one_after_the_other_keep_their_shares(
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", [30, 110])
 async def test_static_members_that_all_return_at_once_keep_their_shares(
-    zk_chroot: str, session: ZkSession
+    zk_chroot: str, session: ZkSession, count: int
 ) -> None:
-    count = 30
     before = await stored(session, count)
     async with AsyncExitStack() as stack:
         sessions = [
@@ -143,6 +145,58 @@ async def test_static_members_that_all_return_at_once_keep_their_shares(
         finally:
             await asyncio.gather(*(group.__aexit__(None, None, None) for group in groups))
     assert not await quarantine.records(session)
+
+
+def _counted(session: ZkSession) -> Counter[str]:
+    """Count the requests of ``session`` from now on, by their kinds."""
+    counts: Counter[str] = Counter()
+    submit = session._client.submit
+
+    def counted(request: Any, *rest: Any) -> None:
+        counts[type(request).__name__] += 1
+        submit(request, *rest)
+
+    session._client.submit = counted  # type: ignore[method-assign,assignment]
+    return counts
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", [1, 30, 110, 500])
+@pytest.mark.parametrize("early", [0, 1])
+async def test_static_members_of_one_session_return_in_few_writes(
+    zk_chroot: str, session: ZkSession, count: int, early: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them read the group together, and what they want of it is written together."""
+    decoded = 0
+
+    def count_decoding(*args: Any) -> GroupMetadata:
+        nonlocal decoded
+        decoded += 1
+        return decode(*args)
+
+    monkeypatch.setattr(store, "decode", count_decoding)
+    before = await stored(session, count)
+    async with connect(zk_chroot) as shared:
+        groups = [returning(shared, number, count) for number in range(count)]
+        requests = _counted(shared)
+        for group in groups[:early]:
+            await group.__aenter__()
+        await asyncio.gather(*(group.__aenter__() for group in groups[early:]))
+        try:
+            await eventually(partial(_all_own, groups), 300.0)
+            entered = requests.copy()
+            now = await read_group(session, "g")
+            assert (now.state, now.generation) == (GroupState.STABLE, before.generation)
+            assert now.members.keys() == {group.member_id for group in groups}
+        finally:
+            await asyncio.gather(*(group.__aexit__(None, None, None) for group in groups))
+    assert not await quarantine.records(session)
+    # Members register as they are answered, so there are some rounds; never one for each member.
+    rounds = 10 + count // 3
+    assert entered["Exists"] <= count + rounds  # the registrations: looked at once, not by each
+    assert entered["SetData"] - count <= rounds  # each registration is written once more
+    assert entered["GetData"] <= 2 * rounds
+    assert decoded <= entered["GetData"] + 1
 
 
 @pytest.mark.timeout(600)

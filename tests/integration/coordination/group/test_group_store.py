@@ -1,12 +1,15 @@
 """The group's znode is written by a member that has read its last state, and by no other; a group
 without members can be deleted."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from shoal.coordination import Group, ZkSession, delete_group, read_group, znodes
 from shoal.coordination.errors import BadVersion, GroupNotEmpty
 from shoal.coordination.group.model import GroupMetadata
-from shoal.coordination.group.store import GroupStore
+from shoal.coordination.group.store import GroupStore, group_store
 from tests.integration.coordination.group.group_bench import QUICK
 
 
@@ -25,6 +28,54 @@ async def test_of_two_who_have_read_the_same_only_one_can_write(session: ZkSessi
     assert now.metadata.generation == 7
     await two.write(GroupMetadata("g", 3.0, generation=8), now.version)
     assert (await one.read()).metadata.generation == 8
+
+
+async def test_changes_on_one_view_are_one_write_and_later_ones_are_refused(
+    session: ZkSession,
+) -> None:
+    store = group_store(session, "g", 3.0)
+    assert group_store(session, "g", 3.0) is store
+    await store.register("one", {})
+    view, same = await asyncio.gather(store.current(60.0), store.current(60.0))
+    assert view is same
+
+    def one_more(group: GroupMetadata, _: bool) -> GroupMetadata:
+        return replace(group, pending=group.pending | {f"member-{len(group.pending)}"})
+
+    def nothing(group: GroupMetadata, _: bool) -> GroupMetadata:
+        return group
+
+    def fail(*_: object) -> GroupMetadata:
+        raise ZeroDivisionError
+
+    changes = [store.change(view, each) for each in (one_more, fail, nothing, one_more)]
+    first, failed, unchanged, second = await asyncio.gather(*changes, return_exceptions=True)
+    assert (first, unchanged, second) == (True, False, True)
+    assert isinstance(failed, ZeroDivisionError)
+    after = await store.current(60.0)
+    assert after.metadata.pending == {"member-0", "member-1"}
+    assert after.version == view.version + 1
+
+    with pytest.raises(BadVersion):
+        await store.change(view, one_more)
+    assert (await store.read()).version == after.version
+
+
+async def test_members_that_cannot_be_written_hear_why(session: ZkSession) -> None:
+    """The group was changed by another process, of which this one has not heard yet."""
+    store, other = group_store(session, "g", 3.0), GroupStore(session, "g", 3.0)
+    await store.register("one", {})
+    view = await store.current(60.0)
+    await other.write(replace(view.metadata, generation=7), view.version)
+
+    def one_more(group: GroupMetadata, _: bool) -> GroupMetadata:
+        return replace(group, pending=group.pending | {"member"})
+
+    both = [store.change(view, one_more), store.change(view, one_more)]
+    found = await asyncio.gather(*both, return_exceptions=True)
+    assert [type(each) for each in found] == [BadVersion, BadVersion]
+    now = await store.current(60.0)
+    assert (now.metadata.generation, now.metadata.pending) == (7, frozenset())
 
 
 async def test_a_group_is_deleted_once_its_members_have_left(session: ZkSession) -> None:

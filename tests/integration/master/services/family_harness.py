@@ -69,7 +69,7 @@ class Master(Listener):
             **settings,
         )
         self.scanner = Scanner(context)
-        self.engine.register(Admitter(context), self)
+        self.engine.register(Admitter(context), self.scanner, self)
 
     def on_commands(self, partitions: Collection[int]) -> None:
         self.notified.update(partitions)

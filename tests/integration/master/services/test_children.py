@@ -430,6 +430,31 @@ async def test_requests_of_users_overtake_messages_to_a_quarantined_child(
     assert await harness.states() == {"top": [W.STOPPED], "leaf": [W.STOPPED]}
 
 
+async def test_stop_that_waits_for_a_recovered_child_needs_no_regular_poll(
+    harness: Harness, database: Database
+) -> None:
+    top = await publish_map(harness, items=1, parallel=1)
+    async with Master(database).working() as master:
+        await harness.send(START, top)
+        await master.poll()
+        (parent,) = await harness.instances("top")
+        (child,) = await harness.instances("leaf")
+        engine = master.engine
+        engine.quarantine_run(engine.runs[child.id], RuntimeError("beyond us"))
+        await until_quarantined(database)
+        await harness.ask(STOP, parent)
+        await master.poll()
+        (stop,) = await harness.pending(STOP)
+        await master.scanner.poll(is_regular=False)  # of what was notified before
+        await harness.ask(RECOVER, child)
+        master.scanner.notify(child.partition)
+        await master.scanner.poll(is_regular=False)
+        await master.scanner.poll(is_regular=False)
+        assert (await harness.command(stop)).state is CommandState.DONE
+        await master.hear()
+    assert (await harness.states())["leaf"] == [W.STOPPED]
+
+
 async def test_no_news_of_a_quarantine_follow_the_news_of_its_end(
     harness: Harness, database: Database
 ) -> None:

@@ -144,7 +144,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a registration that was quarantined is taken for known",
-        _STORE["remove_lasting"].replace("known | of_sessions", "view.names"),
+        _STORE["_remove_lasting"].replace("known | of_sessions", "view.names"),
         f"{_TESTS}/group/test_group_store.py::test_registration_that_lasts_goes_each_time_that_it_comes",
     ),
 )

@@ -104,11 +104,17 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "the group hears that partitions are given up before they are",
-        _LIFE["live"].replace(
+        _LIFE["_take_part"].replace(
             "await self._call_back(step)", "_ = asyncio.create_task(self._call_back(step))"
         ),
         "tests/integration/coordination/group/test_group_order.py::"
         "test_nobody_gets_a_partition_while_its_old_owner_finishes",
+    ),
+    Promise.FENCED_OWNERSHIP.broken_if(
+        "a request that was made on an older view is decided on a newer one",
+        _STORE["_write_batch"].replace("each.version == view.version", "True"),
+        "tests/integration/coordination/group/test_group_store.py::"
+        "test_changes_on_one_view_are_one_write_and_later_ones_are_refused",
     ),
     Promise.SELF_FENCE.broken_if(
         "a member of a group keeps its partitions until its session is known to be lost",

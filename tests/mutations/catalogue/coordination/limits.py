@@ -4,9 +4,12 @@ from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
 
 _WIRE = Place("shoal.coordination.session.wire")
+_CLIENT = Place("shoal.coordination.session.client")
 _STORE = Place("shoal.coordination.group.store")
 _MEMBERSHIP = Place("shoal.coordination.group.membership")
 _GROUP_LIMITS = "tests/integration/coordination/group/test_group_limits.py"
+_OBSTACLES = "tests/integration/coordination/session/test_obstacles.py"
+_CREDENTIALS = "tests/integration/coordination/session/test_credentials.py"
 _LIMITS = "tests/integration/coordination/session/test_limits.py"
 
 _SECURE = "tests/integration/coordination/session/test_secure.py"
@@ -33,13 +36,23 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_LIMITS}::test_a_session_may_be_given_another_limit",
     ),
     Promise.PROGRESS.broken_if(
+        "a name that no name service can encode ends the client for good",
+        _CLIENT["_expand_client_hosts"].replace("(OSError, UnicodeError)", "OSError"),
+        f"{_OBSTACLES}::test_a_name_that_cannot_be_resolved",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a server that demands a credential is asked again and again",
+        _CLIENT["_read_socket"].never("self.client.is_refused"),
+        f"{_CREDENTIALS}::test_a_credential_that_is_refused_later_ends_the_session_for_good",
+    ),
+    Promise.PROGRESS.broken_if(
         "a member that makes its group too large is admitted",
         _STORE["require_room"].never("partitions > fit or not fit"),
         f"{_GROUP_LIMITS}::test_a_member_that_makes_the_group_too_large_is_refused_alone",
     ),
     Promise.PROGRESS.broken_if(
         "a member is refused for the room of one that is gone",
-        _MEMBERSHIP["_write"].replace("GroupTooLarge", "NotImplementedError"),
+        _MEMBERSHIP["_decide"].replace("GroupTooLarge", "NotImplementedError"),
         f"{_GROUP_LIMITS}::test_room_that_a_dead_member_holds_is_given_to_one_that_enters",
     ),
     Promise.PROGRESS.broken_if(

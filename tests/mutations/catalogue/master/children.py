@@ -7,6 +7,7 @@ _MESSAGES = Place("shoal.master.engine.messages")
 _ENGINE = Place("shoal.master.engine.engine")
 _STARTS = Place("shoal.master.services.commands.starts")
 _REQUESTS = Place("shoal.master.services.commands.requests")
+_SCANNER = Place("shoal.master.services.commands.scanner")
 _CHILDREN = Place("shoal.core.decide.children")
 _ENDINGS = Place("shoal.core.decide.endings")
 _LOGIC = Place("shoal.core.decide.logic")
@@ -37,12 +38,19 @@ MUTATIONS: tuple[Mutation, ...] = (
         _LOGIC["_go_on"].replace("children.is_awaited()", "children.moving()"),
         f"{_DECIDE}::test_stop_that_waits_for_a_child_ends_when_that_is_quarantined",
     ),
+    Promise.PROGRESS.broken_if(
+        "a pause of a run waits for the repair of a quarantined child",
+        _LOGIC["hold"].replace("children.is_awaited()", "children.moving()"),
+        f"{_DECIDE}::test_pause_ends_without_its_quarantined_children",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a pause under way waits for a child that is quarantined meanwhile",
+        _CHILDREN["working"].never("self._is_left_alone(i)"),
+        f"{_DECIDE}::test_pause_that_waits_for_a_child_ends_when_that_is_quarantined",
+    ),
     Promise.NOTHING_LOST.broken_if(
         "a stop leaves a quarantined start to a later attempt, which cannot name it",
-        _CHILDREN["left_alone"].replace(
-            '[one["instance"] for one in moving if "quarantined" in one and "instance" in one]',
-            '[one.get("instance", 0) for one in moving if "quarantined" in one]',
-        ),
+        _CHILDREN["_is_left_alone"].always('"instance" in child'),
         f"{_DECIDE}::test_stop_waits_for_a_quarantined_start_to_be_withdrawn",
     ),
     Promise.ROOM.broken_if(
@@ -93,6 +101,11 @@ MUTATIONS: tuple[Mutation, ...] = (
             "is_held = True\nself.waiting.add(command.id)", "self.waiting.add(command.id)\nreturn"
         ),
         f"{_TESTS}::test_requests_of_users_overtake_messages_to_a_quarantined_child",
+    ),
+    Promise.PROGRESS.broken_if(
+        "messages to a run that leaves quarantine wait for the next regular poll",
+        _SCANNER["on_readmitted"].drop("self.notify(run.partition)"),
+        f"{_TESTS}::test_stop_that_waits_for_a_recovered_child_needs_no_regular_poll",
     ),
     Promise.PROGRESS.broken_if(
         "a request to a child is taken for its start",

@@ -5,14 +5,21 @@ from tests.mutations.place import Place
 
 _READING = Place("shoal.alert.jobs.event_reader")
 _ISOLATION = Place("shoal.sql.isolation")
-_JOBS_QUARANTINE = Place("shoal.alert.jobs.quarantine")
+_RECORDS = Place("shoal.core.runs.quarantine")
 _SENDING = Place("shoal.alert.jobs.sender")
 _DELIVERIES = Place("shoal.sql.repositories.alerts.deliveries")
 _ATTENTION = Place("shoal.alert.jobs.reminders")
 _CURSOR = Place("shoal.sql.driver.postgresql.cursor")
 _STORED_CONDITIONS = Place("shoal.sql.repositories.alerts.conditions")
 _AUDIT = Place("shoal.sql.repositories.access.audit")
+_TYPES = Place("shoal.sql.schema.types")
 _EXPORTED_COLUMNS = Place("shoal.insight.export.columns")
+_EXPORTER = Place("shoal.insight.export.exporter")
+_LOADER = Place("shoal.insight.serving.loader")
+_REPAIRED = (
+    "tests/integration/insight/test_export.py::"
+    "test_a_row_that_cannot_be_read_is_quarantined_and_exported_after_its_repair"
+)
 _MESSAGE = Place("shoal.coordination.messages.message")
 _OWNED = Place("shoal.coordination.messages.owned")
 _DOCUMENTS = Place("shoal.coordination.session.documents")
@@ -49,7 +56,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a record that is too long stops what it is to keep going",
-        _JOBS_QUARANTINE["quarantined"].replace("workflow[:_LONGEST_NAME]", "workflow"),
+        _RECORDS["failed_item"].replace("workflow[:_LONGEST_NAME]", "workflow"),
         f"{_POISON}::"
         "test_bad_event_is_quarantined_and_its_neighbours_are_told[postgresql-long name]",
     ),
@@ -169,6 +176,21 @@ MUTATIONS: tuple[Mutation, ...] = (
         "test_time_that_python_cannot_hold_spoils_its_own_row_alone[infinity]",
     ),
     Promise.PROGRESS.broken_if(
+        "stored JSON that no answer can hold is read as a value",
+        _TYPES["Json.process_result_value"].drop("is_strict=True"),
+        "tests/integration/sql/driver/test_queries.py::"
+        "test_json_that_cannot_be_written_again_spoils_its_own_row_alone"
+        '[sqlite-{"n": NaN}-NaN is not a number]',
+    ),
+    Promise.PROGRESS.broken_if(
+        "PostgreSQL subtracts an infinite time where a list asks for durations",
+        Place("shoal.sql.repositories.search.conditions", "_postgresql").replace_text(
+            "CASE WHEN isfinite(", "CASE WHEN true OR isfinite("
+        ),
+        "tests/integration/sql/runs/test_searches.py::"
+        "test_impossible_time_spoils_the_duration_of_its_own_run_alone[postgresql-started_at]",
+    ),
+    Promise.PROGRESS.broken_if(
         "a stored condition of an unknown trigger stops the watch",
         _STORED_CONDITIONS["AlertConditions.all"].replace(
             'readable(rows, _condition, "alert condition", leave_out, key="subject")',
@@ -199,11 +221,27 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a row of an impossible time stops the export of all others",
-        _EXPORTED_COLUMNS["_table"].never(
+        _EXPORTED_COLUMNS["_array"].never(
             "bounds['min'] is not None and not _FIRST <= bounds['min'] <= bounds['max'] <= _LAST"
         ),
         "tests/integration/insight/test_export.py::"
         "test_a_row_of_an_impossible_time_is_left_out_and_the_others_are_exported"
         "[sqlite-finished_at-0]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "rows that the export leaves out are only counted",
+        _EXPORTER["_quarantine"].replace("uow.quarantine.note(one)", "asyncio.sleep(0)"),
+        f"{_REPAIRED}[sqlite-attempts]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a repaired row of the history is not exported",
+        _EXPORTER["Exporter._retry"].replace("last.position is None or not wanted", "True"),
+        f"{_REPAIRED}[sqlite-instances]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a roll-up that cannot be loaded is only logged",
+        _LOADER["Loader._see_to"].replace("self._failed[_item(job, day)] = str(error)", "pass"),
+        "tests/integration/insight/test_loading.py::"
+        "test_file_that_is_no_result_is_refused_and_the_old_day_stays[sqlite]",
     ),
 )

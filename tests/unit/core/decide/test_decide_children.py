@@ -566,6 +566,65 @@ def test_stop_that_waits_for_a_child_ends_when_that_is_quarantined() -> None:
     assert f"instance {child}" in (family.task(top, "m").reason or "")
 
 
+def test_pause_ends_without_its_quarantined_children() -> None:
+    """They pause when they are repaired, and a resume continues them."""
+    family, top = mapped(3, 3)
+    first, second, third = family.of("leaf")
+    for child in (first, second):
+        family.hear_of_quarantine(child)
+    family.do(third, "x")
+    family.ask(top, PAUSE)
+    assert family.state(top) is W.PAUSED
+    assert family.task(top, "m").state is TaskState.PAUSED
+    assert [family.state(one) for one in (first, second)] == [W.RUNNING] * 2
+    family.do(first, "x")  # its task ran on
+    family.deliver_all()
+    assert [family.state(one) for one in (top, second)] == [W.PAUSED] * 2
+    family.ask(top, RESUME)
+    family.deliver_all()
+    family.do(second, "x")
+    assert family.state(top) is W.SUCCEEDED
+    assert len(family.of("leaf")) == 3
+
+
+def test_pause_that_waits_for_a_child_ends_when_that_is_quarantined() -> None:
+    family, top = mapped(1, 1)
+    (child,) = family.of("leaf")
+    family.ask(top, PAUSE)
+    assert family.state(top) is W.PAUSING
+    family.hear_of_quarantine(child)
+    assert family.state(top) is W.PAUSED
+
+
+def test_resume_of_a_paused_run_reaches_the_child_that_is_still_quarantined() -> None:
+    """It has two requests then, and the last one counts."""
+    family, top = mapped(1, 1)
+    (child,) = family.of("leaf")
+    family.hear_of_quarantine(child)
+    family.ask(top, PAUSE)
+    family.ask(top, RESUME)
+    assert family.state(top) is W.RUNNING
+    family.deliver_all()
+    assert family.state(child) is W.RUNNING
+    family.do(child, "x")
+    assert family.state(top) is W.SUCCEEDED
+
+
+def test_pause_waits_for_a_quarantined_start() -> None:
+    """A later attempt could not name the instance that it becomes."""
+    family = Family({"top": {"s": sub("leaf")}, "leaf": {"x": {}}})
+    top = family.create("top")
+    task_id = family.task(top, "s").id
+    assert task_id is not None
+    family.send(
+        top, ChildChanged(task_id, 0, family.now, None, state=None, ask=-1, is_quarantined=True)
+    )
+    family.ask(top, PAUSE)
+    assert family.state(top) is W.PAUSING
+    family.deliver_all()
+    assert family.state(top) is W.PAUSED
+
+
 def test_resume_of_a_stopped_run_waits_for_its_quarantined_child() -> None:
     """It is neither started a second time nor given up."""
     family, top = mapped(1, 1)

@@ -79,7 +79,7 @@ class LongestStep(BaseModel):
 class QuarantinedOut(BaseModel):
     """What a part of Shoal cannot work with: it stops nothing else."""
 
-    consumer: str = Field(description="masters, alerts.")
+    consumer: str = Field(description="masters, alerts, history.")
     kind: str = Field(
         description="Of masters: instance, command, schedule, backfill, concurrency group, purge; "
         "of alert servers: event, message, alert, workflow, condition, cluster."

@@ -28,7 +28,9 @@ group = typer.Typer(
     help="What a part of Shoal cannot work with: list it, try it again, discard it.",
 )
 
-Consumer = Annotated[str, typer.Argument(metavar="CONSUMER", help="masters or alerts, as listed.")]
+Consumer = Annotated[
+    str, typer.Argument(metavar="CONSUMER", help="masters, alerts or history, as listed.")
+]
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="Such as event, as listed.")]
 Item = Annotated[str, typer.Argument(metavar="ITEM", help="The id or name, as listed.")]
 
@@ -42,7 +44,7 @@ def register(app: typer.Typer) -> None:
 def list_items(
     consumer: Annotated[
         str | None,
-        typer.Option(metavar="CONSUMER", help="Only of this consumer: masters or alerts."),
+        typer.Option(metavar="CONSUMER", help="Only of this consumer: masters, alerts or history."),
     ] = None,
     kind: Annotated[
         str | None, typer.Option(metavar="KIND", help="Only of this kind, such as event.")
@@ -91,7 +93,10 @@ def list_items(
 def retry(
     consumer: Consumer, kind: Kind, item: Item, data: Data = None, as_json: Json = False
 ) -> None:
-    """Try an item again: an event becomes alerts, a message is sent, a run continues."""
+    """Try an item again: an event becomes alerts, a message is sent, a run continues.
+
+    A row of the history is exported with the next export.
+    """
     from shoal.client.cli.terminal.output import print_json, say
     from shoal.client.rest.client import ShoalClient
 
@@ -105,7 +110,10 @@ def retry(
 
 @group.command("discard")
 def discard(consumer: Consumer, kind: Kind, item: Item, data: Data = None) -> None:
-    """Forget an item of the alert servers. Its event makes no alert, its alert no reminder."""
+    """Forget an item of the alert servers or of the history.
+
+    Its event makes no alert, its alert no reminder, its row is not part of the history.
+    """
     from shoal.client.cli.terminal.output import say
     from shoal.client.rest.client import ShoalClient
 

@@ -80,6 +80,11 @@ class Scanner(PeriodicService):
             self._is_full = False
             self._notify_all(self._engine.epochs.keys())
 
+    def on_readmitted(self, run: Run) -> None:
+        """Messages that have waited for a quarantined run can be carried out."""
+        if self._requests.waiting:
+            self.notify(run.partition)
+
     async def _starts_in_turn(
         self, partitions: Collection[int], quarantined: int
     ) -> list[Command] | None:

@@ -111,6 +111,13 @@ class FinishedRows:
             found.setdefault(row.id, {})[row.key] = row.value
         return found
 
+    async def workflow_id(self, project: str, name: str) -> int | None:
+        """Return the id of a workflow; None: there is none of that name."""
+        found: int | None = await self._connection.scalar(
+            queries.WORKFLOW_ID, {"project": project, "name": name}
+        )
+        return found
+
     async def plans_of(self, workflow_id: int, after: int, until: int) -> ExportedRows:
         """Return the versions in (``after``, ``until``] of a workflow; ``spec`` is JSON's text."""
         values = {"workflow": workflow_id, "after": after, "until": until}

@@ -165,6 +165,12 @@ LABELS = select(_L.workflow_instance_id.label("id"), _L.key, _L.value).where(
 )
 
 _V = workflow_version.c
+WORKFLOW_ID = (
+    select(workflow.c.id)
+    .join(project, project.c.id == workflow.c.project_id)
+    .where(project.c.name == bindparam("project"), workflow.c.name == bindparam("name"))
+)
+
 PLANS = (
     select(
         *_WORKFLOW,

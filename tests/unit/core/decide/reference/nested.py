@@ -33,8 +33,12 @@ def in_window(attempt: Try) -> list[Child]:
 
 
 def working(attempt: Try) -> list[Child]:
-    """Those that move, without those that wait for other runs of their workflow."""
-    return [child for child in moving(attempt) if stand(child) != "QUEUED"]
+    """Those that a pause waits for: without those that are quarantined, or wait in line."""
+    return [
+        child
+        for child in moving(attempt)
+        if stand(child) != "QUEUED" and not (child.aside and child.known)
+    ]
 
 
 def all_in(attempt: Try, states: Iterable[str]) -> bool:

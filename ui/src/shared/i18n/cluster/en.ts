@@ -39,7 +39,7 @@ export const clusterEn = {
   'cluster.ownerBefore': 'Previous owner',
   'cluster.epoch': 'Epoch',
   'cluster.noTakeovers': 'No partition has changed its owner yet.',
-  'cluster.quarantine.text': 'Items that a master or an alert server cannot process. Held items are tried again automatically. Skipped items are not.',
+  'cluster.quarantine.text': 'Items that a master, an alert server or the export of the history cannot process. Held items are tried again automatically. Skipped items are not.',
   'cluster.quarantine.none': 'Nothing is quarantined',
   'cluster.quarantine.item': 'Item',
   'cluster.quarantine.last': 'Last failure',
@@ -51,7 +51,7 @@ export const clusterEn = {
   'cluster.quarantine.discard': 'Discard',
   'cluster.quarantine.discarded': '{{item}} discarded',
   'cluster.quarantine.discard.ask': 'Discard {{item}}?',
-  'cluster.quarantine.discard.text': 'Its event sends no notification, and its alert no further reminders.',
+  'cluster.quarantine.discard.text': 'An event sends no notification, an alert no further reminders, and a row is not part of the history.',
 } as const
 
 export type ClusterKey = keyof typeof clusterEn

@@ -41,7 +41,7 @@ export const clusterZh: Record<ClusterKey, string> = {
   'cluster.ownerBefore': '此前',
   'cluster.epoch': '纪元',
   'cluster.noTakeovers': '还没有分区更换过所有者。',
-  'cluster.quarantine.text': '主节点或告警服务器无法处理的条目。保留的条目会自动重试，已跳过的不会。',
+  'cluster.quarantine.text': '主节点、告警服务器或历史导出无法处理的条目。保留的条目会自动重试，已跳过的不会。',
   'cluster.quarantine.none': '没有被隔离的条目',
   'cluster.quarantine.item': '条目',
   'cluster.quarantine.last': '最近失败',
@@ -53,5 +53,5 @@ export const clusterZh: Record<ClusterKey, string> = {
   'cluster.quarantine.discard': '丢弃',
   'cluster.quarantine.discarded': '已丢弃 {{item}}',
   'cluster.quarantine.discard.ask': '丢弃 {{item}}？',
-  'cluster.quarantine.discard.text': '其事件不会发送通知，其告警不会再提醒。',
+  'cluster.quarantine.discard.text': '事件不会发送通知，告警不会再提醒，数据行不会进入历史。',
 }

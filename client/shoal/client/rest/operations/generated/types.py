@@ -965,7 +965,7 @@ class InstanceCounts(TypedDict):
     states: dict[str, CountOut]
 
 
-ItemConsumer: TypeAlias = Literal["masters", "alerts"]
+ItemConsumer: TypeAlias = Literal["masters", "alerts", "history"]
 
 
 ItemKind: TypeAlias = Literal[
@@ -981,6 +981,8 @@ ItemKind: TypeAlias = Literal[
     "workflow",
     "condition",
     "cluster",
+    "row",
+    "roll-up",
 ]
 
 

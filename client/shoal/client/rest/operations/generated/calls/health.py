@@ -82,6 +82,7 @@ def retry_quarantined_item(body: types.QuarantinedRef) -> Call[types.Quarantined
 
     Request a retry. The item leaves the list when it works, or stays with the new reason.
 
-    A skipped event becomes the alerts that it would have become then. A message is sent again.
+    A skipped event becomes the alerts that it would have become then. A message is sent again. A
+    row of the history is exported with the next export, and a roll-up loaded with the next loading.
     """
     return Call("POST", "/quarantine-retries", body=body)

@@ -1,0 +1,87 @@
+"""What keeps a server from giving us a session.
+
+A server that refuses a session closes the connection without a word, whatever the reason. So it is
+asked again, apart from the session: for its state (the command ``srvr``, which servers answer
+unless zoo.cfg says otherwise), for TLS, and whether it closes even connections that ask nothing.
+"""
+
+import socket
+import ssl
+from contextlib import suppress
+
+from shoal.coordination.errors import Obstacle
+
+PROBE_S = 5.0  # for each step of a question
+_MOST_BYTES = 4096
+
+
+def evident(error: BaseException) -> Obstacle | None:
+    """Return what the failure of a connection shows by itself; None: the server has to be asked."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError):
+            return Obstacle.NOTHING_LISTENS
+        if isinstance(cause, TimeoutError):
+            return Obstacle.SILENT
+        is_route = isinstance(cause, OSError) and not isinstance(cause, ConnectionError)
+        if is_route and not isinstance(cause, ssl.SSLError):
+            return Obstacle.UNREACHABLE
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def probe(address: tuple[str, int]) -> Obstacle:
+    """Ask a server that has closed our connection or sent something else than an answer. Blocks."""
+    try:
+        said = _exchange(address, b"srvr")
+        if b"Mode: read-only" in said:
+            return Obstacle.READ_ONLY
+        if b"not currently serving" in said:
+            return Obstacle.NOT_SERVING
+        if b"Zookeeper version" in said or b"not in the whitelist" in said:
+            return Obstacle.REFUSES
+        if _speaks_tls(address):
+            return Obstacle.TLS
+        if said:
+            return Obstacle.NO_ZOOKEEPER
+        with socket.create_connection(address, PROBE_S) as connection:
+            return Obstacle.CLOSES_AT_ONCE if _is_closed(connection) else Obstacle.REFUSES
+    except ConnectionError as error:
+        return evident(error) or Obstacle.CLOSES_AT_ONCE
+    except OSError as error:
+        return evident(error) or Obstacle.REFUSES
+
+
+def _exchange(address: tuple[str, int], question: bytes) -> bytes:
+    """Return what the server says to ``question`` before it closes the connection."""
+    said = b""
+    with socket.create_connection(address, PROBE_S) as connection, suppress(OSError):
+        connection.sendall(question)
+        while len(said) < _MOST_BYTES and (chunk := connection.recv(_MOST_BYTES)):
+            said += chunk
+    return said
+
+
+def _speaks_tls(address: tuple[str, int]) -> bool:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is told to it
+    with socket.create_connection(address, PROBE_S) as connection:
+        try:
+            with context.wrap_socket(connection, do_handshake_on_connect=False) as secure:
+                secure.do_handshake()
+        except ssl.SSLError as error:
+            # It answers in TLS, but wants a certificate of ours, or another version.
+            return "ALERT" in str(error).upper()
+        except OSError:
+            return False
+    return True
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Say whether the other side closes a connection that asks nothing."""
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
