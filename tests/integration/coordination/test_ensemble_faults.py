@@ -43,6 +43,10 @@ SHORT_S = 8.0  # of sessions that a fault is to end
 pytestmark = pytest.mark.timeout(600)
 
 
+def owner_path(room: Partition) -> str:
+    return f"/rooms/{room.index}/owner"
+
+
 class Ledger:
     """Who holds what, and what must never have been."""
 
@@ -78,7 +82,7 @@ class Site(ElectionListener):
     async def __aenter__(self) -> Self:
         await self.stack.enter_async_context(self.session)
         await self.stack.enter_async_context(Election(self.session, "e", self.name, self))
-        nodes = OwnerNodes(lambda room: f"/rooms/{room.index}/owner", self.name)
+        nodes = OwnerNodes(owner_path, self.name)
         listener = OwnershipListener(self._acquired, self._released, self._lost_rooms)
         share = FairShare(self.session, "rooms", {"rooms": 4}, nodes, listener, settings=GROUP)
         await self.stack.enter_async_context(share)
