@@ -78,8 +78,8 @@ from shoal.coordination.session.nodes import (
     WatchEvent,
     WatchKind,
 )
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.session import ZkSession
-from shoal.coordination.session.tls import Tls
 
 __all__ = [
     "BalancedJobs",

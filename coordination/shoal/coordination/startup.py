@@ -7,8 +7,8 @@ from typing import Protocol
 import structlog
 
 from shoal.coordination.errors import CannotConnect
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.session import ZkSession
-from shoal.coordination.session.tls import Tls
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ import asyncio
 import re
 import struct
 
-from shoal.coordination.session.digest_md5 import DigestMd5
+from shoal.coordination.session.security.digest_md5 import DigestMd5
 from tests.support.zookeeper.secure import PASSWORD, USER
 
 _PING, _SYNC, _MULTI, _AUTH, _SASL = 11, 9, 14, 100, 102

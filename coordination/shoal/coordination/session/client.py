@@ -48,8 +48,8 @@ from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
 from shoal.coordination.errors import BadCertificate
-from shoal.coordination.session.digest_md5 import DigestMd5, NotDigestMd5
-from shoal.coordination.session.tls import Tls
+from shoal.coordination.session.security.digest_md5 import DigestMd5, NotDigestMd5
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.wire import says_refused
 
 CHUNK = 65_536  # bytes to receive at once: more than a record of TLS, so none is left half read

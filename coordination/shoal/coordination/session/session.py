@@ -41,7 +41,7 @@ from shoal.coordination.session.nodes import (
     WatchKind,
 )
 from shoal.coordination.session.requests import Proof, Requests
-from shoal.coordination.session.tls import Tls
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.turns import NodeTurns
 
 log = structlog.get_logger()

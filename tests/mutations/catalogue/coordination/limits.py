@@ -17,14 +17,14 @@ _SECURE = "tests/integration/coordination/session/test_secure.py"
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.SECRETS_STAY.broken_if(
         "a ZooKeeper server is believed whatever its certificate says",
-        Place("shoal.coordination.session.tls")["context"].replace(
+        Place("shoal.coordination.session.security.tls")["context"].replace(
             "ssl.create_default_context(cafile=self.ca)", "ssl._create_unverified_context()"
         ),
         f"{_SECURE}::test_a_server_that_is_not_the_right_one_gets_nothing[another name]",
     ),
     Promise.SECRETS_STAY.broken_if(
         "a ZooKeeper server need not know the password",
-        Place("shoal.coordination.session.digest_md5")["verify"].never(
+        Place("shoal.coordination.session.security.digest_md5")["verify"].never(
             "not self._proof or not hmac.compare_digest(shown, self._proof)"
         ),
         "tests/unit/coordination/session/test_digest_md5.py"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from shoal.coordination.session.digest_md5 import DigestMd5, NotDigestMd5
+from shoal.coordination.session.security.digest_md5 import DigestMd5, NotDigestMd5
 
 CHALLENGE = (
     b'realm="elwood.innosoft.com",nonce="OA6MG9tEQGm2hh",qop="auth",'
