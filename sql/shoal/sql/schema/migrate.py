@@ -107,7 +107,7 @@ async def build_indexes(connection: Connection) -> None:
 async def _to_build(connection: Connection) -> Mapping[Index, bool]:
     """Return each index to be built, and whether an invalid one has its name."""
     rows = await connection.execute(_PRESENT)
-    present = {str(name): bool(is_valid) for name, is_valid in rows}
+    present = {str(row.relname): bool(row.indisvalid) for row in rows}
     return {
         index: str(index.name) in present
         for table in metadata.sorted_tables

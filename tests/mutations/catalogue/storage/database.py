@@ -27,7 +27,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "an index whose build was interrupted stays invalid",
-        _MIGRATION["_to_build"].replace("bool(is_valid)", "True"),
+        _MIGRATION["_to_build"].replace("bool(row.indisvalid)", "True"),
         f"{_TEST_BUILDS}::test_interrupted_build_is_dropped_and_done_again",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
