@@ -33,7 +33,10 @@ async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: 
     while True:
         try:
             await work()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            # To await a task that another one has cancelled is a failure, too.
+            if is_cancelled():
+                raise
             memory_shortage.report(error)
             log.exception("background loop failed; it begins again", loop=name)
             await asyncio.sleep(RESTART_S)
@@ -58,6 +61,9 @@ async def stop(task: asyncio.Task[Any] | None) -> None:
 
 
 def _report(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
+    if task.cancelled():
+        if not task.cancelling():  # it has awaited a task that another one has cancelled
+            log.critical("background loop died", loop=task.get_name(), reason="cancelled within")
+    elif error := task.exception():
         memory_shortage.report(error)
         log.critical("background loop died", loop=task.get_name(), exc_info=error)
