@@ -20,7 +20,7 @@ def main(kinds: str, first: int, count: int) -> None:
             history = History(seed, kinds).run()
             faults += history.faults
             steps += history.world.steps
-    print(json.dumps({"steps": steps, "faults": faults}))
+    sys.stdout.write(json.dumps({"steps": steps, "faults": faults}) + "\n")
 
 
 if __name__ == "__main__":
