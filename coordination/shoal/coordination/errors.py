@@ -4,6 +4,7 @@
 
     CoordinationError
     ├── BadAddress           what is not an address never works
+    ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
     │   └── UnknownHost, NothingListens, ServerSilent, ServerNotServing, ServerReadOnly,
     │       TooManyConnections, TlsServer, NoZooKeeper, SessionRefused      … all for this reason
@@ -182,6 +183,20 @@ class CredentialRefused(CoordinationError):
             "ZkSession) to what the servers accept, scheme:secret, for example "
             "digest:user:password; which schemes they accept is in their zoo.cfg "
             "(enforce.auth.schemes, authProvider)"
+        )
+
+
+class BadCertificate(CoordinationError):
+    """``what`` is the field of Tls that names ``file``."""
+
+    is_final = True
+
+    def __init__(self, what: str, file: object, why: str) -> None:
+        self.what, self.file = what, file
+        setting = {"certificate": "cert"}.get(what, what)
+        super().__init__(
+            f"{file} cannot be used for TLS to ZooKeeper ({_shown(why)}); give a PEM file that "
+            f"this process can read, in the setting `zookeeper_tls_{setting}` ({what} of Tls)"
         )
 
 

@@ -107,6 +107,7 @@ class Group:
         self._joined = asyncio.Event()
         self._leaving = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None  # of a leave that was cancelled
 
     async def __aenter__(self) -> Self:
         self._polls.note()
@@ -124,12 +125,29 @@ class Group:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Leave. If it is cancelled, ``on_lost`` runs at once, and others see that we have gone."""
         assert self._task is not None
         self._leaving.set()
+        # A task, so that a second cancellation ends no more than the wait for it.
+        self._ending = background.start(self._end(self._task), f"end of group {self.name}")
         try:
             await asyncio.wait([self._task])
-        finally:
-            await background.stop(self._task)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            raise
+
+    async def _end(self, task: asyncio.Task[None]) -> None:
+        """Delete the registration if the session, in doubt when the group was left, continues.
+
+        Others that share the session may keep it for ever, and the group would wait for us.
+        """
+        await asyncio.wait([task])
+        if self._registered_id:
+            try:
+                await self._store.deregister(self._registered_id)
+            except CoordinationError as error:
+                log.info("not deregistered", group=self.name, error=str(error))
 
     # ------------------------------------------------------------------ state
 
@@ -261,6 +279,7 @@ class Group:
         try:
             async with asyncio.timeout(self._session.timeout_s):
                 await life.leave()
+            self._registered_id = ""
         except (TimeoutError, CoordinationError, Expelled) as error:
             log.info("not left; others will see", group=self.name, error=str(error))
 
