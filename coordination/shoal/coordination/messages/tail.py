@@ -200,9 +200,10 @@ class Tail:
         try:
             node = await self._session.get(self._paths.tail)
         except NoNode:
-            state = await _derive(self._session, self._paths)  # it may have been deleted
+            # It may have been deleted while messages waited.
+            derived = await _derive(self._session, self._paths)
             with suppress(NodeExists):
-                await self._session.create(self._paths.tail, state.encode(), makepath=True)
+                await self._session.create(self._paths.tail, derived.encode(), makepath=True)
             node = await self._session.get(self._paths.tail)
         while (state := await read_tail(self._session, self._paths, node)) is None:
             node = await self._session.get(self._paths.tail)
