@@ -181,7 +181,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a group left in doubt of its session leaves its registration behind",
-        _GROUP["_end"].never("self._registered_id"),
+        _GROUP["_end"].drop("await self._store.deregister(self._registered_id)"),
         f"{_HISTORIES}[shares]",
     ),
     Promise.PROGRESS.broken_if(
