@@ -21,7 +21,8 @@ from shoal.coordination.session import boottime as real_boottime
 
 WALL_S = 1_800_000_000.0  # the time of day at which every world begins
 MOST_CANCELS = 100  # of what a dead process was at
-MOST_TURNS = 20_000  # of one loop at one moment: more are a loop that never waits
+TURN_S = 1e-6  # what a turn of a loop takes
+MOST_TURNS = 20_000  # of loops in a row: more are a loop that never waits
 
 
 class World:
@@ -79,6 +80,7 @@ class World:
             for process in ready:
                 if process.is_running:
                     self.steps += 1
+                    self.now_s += TURN_S
                     process.loop.turn()
 
 

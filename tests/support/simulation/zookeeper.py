@@ -444,7 +444,7 @@ class SimulatedClient:
         self._session_passwd = b""
         self.cut_until_s = 0.0  # the network lets nothing through
         self.mute_until_s = 0.0  # the network lets nothing back
-        self.is_stopped = False
+        self.is_stopped = self.is_refused = False
         self._listeners: list[Callable[[str], Any]] = []
         self._connection: Connection | None = None
         self._state = KazooState.LOST
@@ -675,7 +675,7 @@ class SimulatedHeartbeat(SessionHeartbeat):
 def simulated_sessions() -> Iterator[None]:
     """Let each ``ZkSession`` connect to the server of the process that enters it."""
 
-    def connect(_: str, timeout_s: float, __: str = "") -> SimulatedClient:
+    def connect(_: str, timeout_s: float, *__: Any) -> SimulatedClient:
         process = asyncio.get_running_loop().process  # type: ignore[attr-defined]
         return SimulatedClient(process, process.world.server, timeout_s)
 
