@@ -57,7 +57,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "an eager member joins again without giving up",
-        _PARTICIPANT["_prepare"].replace("() if self._cooperative else self._drop()", "()"),
+        _PARTICIPANT["_prepare"].replace(
+            "self._move_on(group) if self._cooperative else self._drop()", "()"
+        ),
         f"{_MEMBER}::test_an_eager_member_gives_up_everything_before_it_joins_again",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(
