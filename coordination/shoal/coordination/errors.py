@@ -66,8 +66,22 @@ class Obstacle(StrEnum):
         "its zoo.cfg), or is a proxy without a server behind it"
     )
     TLS = (
-        "it speaks TLS on this port, and this client does not; use the port of its clientPort, "
-        "not that of its secureClientPort"
+        "it speaks TLS on this port, and this client does not; set `zookeeper_tls` (tls of "
+        "ZkSession), or use the port of its clientPort, not that of its secureClientPort"
+    )
+    NO_TLS = (
+        "it does not speak TLS on this port; use the port of its secureClientPort, or leave out "
+        "`zookeeper_tls` (tls of ZkSession)"
+    )
+    UNTRUSTED = (
+        "its certificate is for another name, not valid at this time, or not by an authority that "
+        "this process trusts; correct the host in the address, the certificate, or "
+        "`zookeeper_tls_ca` (ca of Tls)"
+    )
+    WANTS_CERTIFICATE = (
+        "it does not accept the certificate of this process, or misses one; set "
+        "`zookeeper_tls_cert` and `zookeeper_tls_key` (certificate and key of Tls) to one that the "
+        "server trusts"
     )
     NO_ZOOKEEPER = "what listens on this port is not a ZooKeeper server; correct the port"
     REFUSES = (
@@ -133,6 +147,18 @@ class TlsServer(CannotConnect):
     pass
 
 
+class ClearServer(CannotConnect):
+    pass
+
+
+class UntrustedServer(CannotConnect):
+    pass
+
+
+class UntrustedClient(CannotConnect):
+    pass
+
+
 class NoZooKeeper(CannotConnect):
     pass
 
@@ -150,6 +176,9 @@ _BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
     Obstacle.READ_ONLY: ServerReadOnly,
     Obstacle.CLOSES_AT_ONCE: TooManyConnections,
     Obstacle.TLS: TlsServer,
+    Obstacle.NO_TLS: ClearServer,
+    Obstacle.UNTRUSTED: UntrustedServer,
+    Obstacle.WANTS_CERTIFICATE: UntrustedClient,
     Obstacle.NO_ZOOKEEPER: NoZooKeeper,
     Obstacle.REFUSES: SessionRefused,
 }
