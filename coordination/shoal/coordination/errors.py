@@ -4,6 +4,7 @@
 
     CoordinationError
     ├── BadAddress           what is not an address never works
+    ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
     │   └── UnknownHost, NothingListens, ServerSilent, ServerNotServing, ServerReadOnly,
     │       TooManyConnections, TlsServer, NoZooKeeper, SessionRefused      … all for this reason
@@ -65,8 +66,22 @@ class Obstacle(StrEnum):
         "its zoo.cfg), or is a proxy without a server behind it"
     )
     TLS = (
-        "it speaks TLS on this port, and this client does not; use the port of its clientPort, "
-        "not that of its secureClientPort"
+        "it speaks TLS on this port, and this client does not; set `zookeeper_tls` (tls of "
+        "ZkSession), or use the port of its clientPort, not that of its secureClientPort"
+    )
+    NO_TLS = (
+        "it does not speak TLS on this port; use the port of its secureClientPort, or leave out "
+        "`zookeeper_tls` (tls of ZkSession)"
+    )
+    UNTRUSTED = (
+        "its certificate is for another name, not valid at this time, or not by an authority that "
+        "this process trusts; correct the host in the address, the certificate, or "
+        "`zookeeper_tls_ca` (ca of Tls)"
+    )
+    WANTS_CERTIFICATE = (
+        "it does not accept the certificate of this process, or misses one; set "
+        "`zookeeper_tls_cert` and `zookeeper_tls_key` (certificate and key of Tls) to one that the "
+        "server trusts"
     )
     NO_ZOOKEEPER = "what listens on this port is not a ZooKeeper server; correct the port"
     REFUSES = (
@@ -132,6 +147,18 @@ class TlsServer(CannotConnect):
     pass
 
 
+class ClearServer(CannotConnect):
+    pass
+
+
+class UntrustedServer(CannotConnect):
+    pass
+
+
+class UntrustedClient(CannotConnect):
+    pass
+
+
 class NoZooKeeper(CannotConnect):
     pass
 
@@ -149,6 +176,9 @@ _BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
     Obstacle.READ_ONLY: ServerReadOnly,
     Obstacle.CLOSES_AT_ONCE: TooManyConnections,
     Obstacle.TLS: TlsServer,
+    Obstacle.NO_TLS: ClearServer,
+    Obstacle.UNTRUSTED: UntrustedServer,
+    Obstacle.WANTS_CERTIFICATE: UntrustedClient,
     Obstacle.NO_ZOOKEEPER: NoZooKeeper,
     Obstacle.REFUSES: SessionRefused,
 }
@@ -182,6 +212,20 @@ class CredentialRefused(CoordinationError):
             "ZkSession) to what the servers accept, scheme:secret, for example "
             "digest:user:password; which schemes they accept is in their zoo.cfg "
             "(enforce.auth.schemes, authProvider)"
+        )
+
+
+class BadCertificate(CoordinationError):
+    """``what`` is the field of Tls that names ``file``."""
+
+    is_final = True
+
+    def __init__(self, what: str, file: object, why: str) -> None:
+        self.what, self.file = what, file
+        setting = {"certificate": "cert"}.get(what, what)
+        super().__init__(
+            f"{file} cannot be used for TLS to ZooKeeper ({_shown(why)}); give a PEM file that "
+            f"this process can read, in the setting `zookeeper_tls_{setting}` ({what} of Tls)"
         )
 
 
