@@ -442,7 +442,7 @@ class GroupTooLarge(GroupError):
         self.members, self.partitions, self.fit = members, partitions, fit
         super().__init__(
             group,
-            f"{members} members with {partitions} partitions would not fit; with so many members "
+            f"{members} member{'s' * (members != 1)} with {partitions} partitions would not fit; "
             f"at most {fit} partitions do, in requests of {limit} bytes; share fewer, use several "
             "groups, or raise jute.maxbuffer on every server and then the setting "
             "`zookeeper_max_request_bytes` (max_request_bytes of ZkSession)",
