@@ -155,6 +155,8 @@ _BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
 
 
 class BadAddress(CoordinationError):
+    is_final = True
+
     def __init__(self, hosts: str, why: str) -> None:
         super().__init__(
             f"invalid ZooKeeper address {hosts!r} ({why}); write host:port, several with commas "
