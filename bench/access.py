@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -54,13 +54,20 @@ async def main(url, count):
 asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 """
 
-CROWDS = {"2,000 idle and half-open connections": (2_000, 0), "500 event streams": (0, 500)}
+CROWDS = {  # connections, event streams, events per second
+    "2,000 idle and half-open connections": (2_000, 0, 0),
+    "500 event streams": (0, 500, 0),
+    "500 event streams and 50 events per second": (0, 500, 50),
+}
 STREAMS_OF_USER = 100
 CROWD_S = 10.0
 _CROWD = """
 import asyncio, sys
 async def main(host, port, half, streams, tokens):
-    answers, writers = {}, []
+    answers, writers, tasks = {}, [], []
+    async def drain(reader):
+        while await reader.read(1 << 16):
+            pass
     async def hold(data, is_stream):
         reader, writer = await asyncio.open_connection(host, port)
         writers.append(writer)
@@ -69,6 +76,7 @@ async def main(host, port, half, streams, tokens):
             line = await reader.readline()
             status = line.split()[1].decode() if line else "closed"
             answers[status] = answers.get(status, 0) + 1
+            tasks.append(asyncio.create_task(drain(reader)))
     for number in range(half):
         await hold((b"", b"GET / HTTP/1.1\\r\\nHost: lo", b"GET /a")[number % 3], False)
     for number in range(streams):
@@ -76,8 +84,24 @@ async def main(host, port, half, streams, tokens):
         head = "GET /api/v1/events HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer "
         await hold(f"{head}{token}\\r\\n\\r\\n".encode(), True)
     print("ready", answers, flush=True)
-    sys.stdin.readline()
+    await asyncio.to_thread(sys.stdin.readline)
 asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]))
+"""
+_EVENTS = """
+import asyncio, sys
+from datetime import UTC, datetime
+from shoal.sql import Database
+from shoal.sql.repositories.events import NewEvent
+DATA = {"workflow": "w", "version": 1, "task": "a", "attempt": 1, "state": "RUNNING"}
+async def main(url, pause_s):
+    async with Database(url) as database:
+        while True:
+            async with database.unit_of_work() as uow:
+                now = datetime.now(UTC)
+                await uow.events.add([NewEvent(now, "task.state", "p", DATA, 1, 1)])
+                await uow.commit()
+            await asyncio.sleep(pause_s)
+asyncio.run(main(sys.argv[1], float(sys.argv[2])))
 """
 
 
@@ -93,8 +117,8 @@ def main() -> None:
             server.wait_ready()
             lines = asyncio.run(_authorisation(folder, server.address, given.requests))
         lines += _storm(folder / "cluster")
-        for name, (half, streams) in CROWDS.items():
-            lines += _crowd(folder / f"crowd-{half}", name, half, streams)
+        for number, (name, crowd) in enumerate(CROWDS.items()):
+            lines += _crowd(folder / f"crowd-{number}", name, *crowd)
     sys.stdout.write("\n".join([*lines, f"({machine()})"]) + "\n")
 
 
@@ -205,9 +229,12 @@ def _storm(folder: Path) -> list[str]:
     ]
 
 
-def _crowd(folder: Path, name: str, half: int, streams: int) -> list[str]:
-    """Measure the requests of one client alone and beside a crowd."""
-    with running(folder, "sqlite", Size(), folder.parent / "logs") as cluster:
+def _crowd(folder: Path, name: str, half: int, streams: int, events: int) -> list[str]:
+    """Measure the requests of one client alone and beside a crowd; ``events`` in both cases."""
+    with (
+        running(folder, "sqlite", Size(), folder.parent / "logs") as cluster,
+        _happening(folder, events),
+    ):
         url, token = urlsplit(cluster.local.url), cluster.local.token
         root = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=f"{cluster.local.url}{PREFIX}", headers=root) as client:
@@ -231,12 +258,27 @@ def _crowd(folder: Path, name: str, half: int, streams: int) -> list[str]:
                 answers = told.readline().strip()
                 beside = _for(client, CROWD_S)
                 crowd.kill()
-    ratio = statistics.median(beside) / statistics.median(alone)
+    ratio, slow = (_quantile(beside, percent) / _quantile(alone, percent) for percent in (50, 99))
     return [
         f"others, before {name}: {_figures(alone)}",
         f"others, while {name} arrive: {_figures(during)}",
-        f"others, beside {name} ({answers}): {_figures(beside)}; {ratio:.2f} times the median",
+        f"others, beside {name} ({answers}): {_figures(beside)}; "
+        f"{ratio:.2f} times the median, {slow:.2f} times the p99",
     ]
+
+
+@contextmanager
+def _happening(folder: Path, events: int) -> Iterator[None]:
+    """Store so many events per second during the block."""
+    if not events:
+        yield
+        return
+    command = [sys.executable, "-c", _EVENTS, f"sqlite:///{folder}/shoal.db", str(1 / events)]
+    with subprocess.Popen(command) as writer:
+        try:
+            yield
+        finally:
+            writer.kill()
 
 
 def _for(client: httpx.Client, seconds: float) -> list[float]:
@@ -254,9 +296,13 @@ def _asked(client: httpx.Client, go_on: Callable[[], bool]) -> list[float]:
     return took
 
 
+def _quantile(seconds: list[float], percent: int) -> float:
+    return statistics.quantiles(seconds, n=100)[percent - 1]
+
+
 def _figures(seconds: list[float]) -> str:
-    cut = statistics.quantiles(seconds, n=100)
-    median, slow, slowest = (part_s * 1000 for part_s in (cut[49], cut[98], max(seconds)))
+    found = _quantile(seconds, 50), _quantile(seconds, 99), max(seconds)
+    median, slow, slowest = (part_s * 1000 for part_s in found)
     return f"median {median:.2f} ms, p99 {slow:.2f} ms, most {slowest:.1f} ms"
 
 

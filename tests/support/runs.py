@@ -5,9 +5,9 @@ small parts start many servers, and one large part keeps a processor idle at the
 
 ``make test`` runs every file that ``THOROUGH`` does not name; ``QUICK`` is a selection of them.
 ``make test-all`` runs the others, the long forms of ``LONG_FORMS``, and the tests of the
-coordination library once more with an ensemble of three servers. Services that run on SQLite and
-on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by ``make test-all``;
-repositories and drivers are tested on both by ``make test``.
+coordination library once more with an ensemble of three servers, over TLS and with SASL. Services
+that run on SQLite and on PostgreSQL are tested on PostgreSQL by ``make test``, and on SQLite by
+``make test-all``; repositories and drivers are tested on both by ``make test``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,6 +60,8 @@ THOROUGH = (
     "integration/worker/spark",
     "integration/worker/sql/test_hive.py",
     "integration/worker/spark/test_agent_spark_standalone.py",
+    # Servers of an ensemble die and stand still
+    "integration/coordination/test_ensemble_faults.py",
     # Examples of the coordination library, and days of runs that come late
     "integration/examples/test_coordination.py",
     "integration/insight/test_late.py",
@@ -77,6 +79,7 @@ LONG_FORMS = (
     "integration/master/upkeep/test_purge_waits.py",
     "unit/client/sdk/test_sdk_types.py",
     "unit/coordination/group/test_group_simulation.py",
+    "unit/coordination/test_actors_under_faults.py",
     "unit/core/decide/test_decide_model.py",
 )
 #: What ``make quick`` runs, beside the checks that need no build.
@@ -124,8 +127,8 @@ def parts(share: Share) -> list[Part]:
         found.append(Part("long forms", long_forms, {length.VARIABLE: "1"}))
         again = set(_files(ONE_DATABASE)) - thorough - {*long_forms}
         found.append(Part("second database", tuple(sorted(again)), second))
-        library = tuple(_files(("integration/coordination",)))
-        found.append(Part("coordination, ensemble", library, {ENSEMBLE: "1"}))
+        library = {*_files(("integration/coordination",))} - thorough
+        found.append(Part("coordination, ensemble", tuple(sorted(library)), {ENSEMBLE: "1"}))
     return found
 
 

@@ -22,11 +22,10 @@ from shoal.coordination import (
     ClusterClock,
     GroupSettings,
     Members,
-    ZkSession,
     bind_tree,
 )
 from shoal.coordination.cluster import layout
-from shoal.coordination.startup import connect_when_there
+from shoal.coordination.startup import connect_when_there, session_of
 from shoal.core.alerts.shares import ALERT_GROUP, SHARES, job_of
 from shoal.core.errors import ShoalError
 from shoal.runtime.secret_stores.resolver import Resolver
@@ -80,15 +79,7 @@ async def _work(settings: AlertSettings, cluster: ClusterSettings, server_id: st
         await migrate_when_there(database)
         # Where nothing was ever defined, no notification is due and nothing else is read.
         await _until_defined(database)
-        session = await connect_when_there(
-            lambda: ZkSession(
-                cluster.zookeeper,
-                session_timeout_s=cluster.session_timeout_s,
-                name=server_id,
-                credential=cluster.zookeeper_credential,
-                max_request_bytes=cluster.zookeeper_max_request_bytes,
-            )
-        )
+        session = await connect_when_there(lambda: session_of(cluster, server_id))
         stack.push_async_exit(session)
         store = TreeBinding(database)
         tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)

@@ -51,8 +51,7 @@ from shoal.coordination.cluster.owners import Owners
 from shoal.coordination.cluster.tree import TreeKeeper
 from shoal.coordination.queue import TaskQueue
 from shoal.coordination.session.loop_lag import LoopLag
-from shoal.coordination.session.session import ZkSession
-from shoal.coordination.startup import connect_when_there
+from shoal.coordination.startup import connect_when_there, session_of
 from shoal.core.definition.model import WorkflowSpec
 from shoal.insight.past.client import PastRuns
 from shoal.proto.channels import Channels
@@ -137,15 +136,7 @@ async def open_services(
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
     await migrate_when_there(database)
-    session = await connect_when_there(
-        lambda: ZkSession(
-            cluster.zookeeper,
-            session_timeout_s=cluster.session_timeout_s,
-            name="api",
-            credential=cluster.zookeeper_credential,
-            max_request_bytes=cluster.zookeeper_max_request_bytes,
-        )
-    )
+    session = await connect_when_there(lambda: session_of(cluster, "api"))
     stack.push_async_exit(session)
     store = TreeBinding(database)
     tree = await bind_tree(session, cluster.partitions, store, rebind=cluster.rebind)

@@ -78,6 +78,7 @@ from shoal.coordination.session.nodes import (
     WatchEvent,
     WatchKind,
 )
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.session import ZkSession
 
 __all__ = [
@@ -125,6 +126,7 @@ __all__ = [
     "StaleEpoch",
     "TaskClaim",
     "TaskQueue",
+    "Tls",
     "TransactionFailed",
     "TreeKeeper",
     "WatchEvent",

@@ -4,9 +4,11 @@
 
     CoordinationError
     ├── BadAddress           what is not an address never works
+    ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
     │   └── UnknownHost, NothingListens, ServerSilent, ServerNotServing, ServerReadOnly,
-    │       TooManyConnections, TlsServer, NoZooKeeper, SessionRefused      … all for this reason
+    │       TooManyConnections, TlsServer, PlainServer, CertificateRefused,
+    │       NoZooKeeper, SessionRefused                            … all for this reason
     ├── CredentialRefused    the servers do not take who we say we are
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
@@ -65,8 +67,20 @@ class Obstacle(StrEnum):
         "its zoo.cfg), or is a proxy without a server behind it"
     )
     TLS = (
-        "it speaks TLS on this port, and this client does not; use the port of its clientPort, "
-        "not that of its secureClientPort"
+        "it speaks TLS on this port, and this process does not; use the port of its clientPort, or "
+        "set `zookeeper_tls` (tls of ZkSession)"
+    )
+    NO_TLS = (
+        "it does not speak TLS on this port, and this process does; use the port of its "
+        "secureClientPort, or leave `zookeeper_tls` (tls of ZkSession) out"
+    )
+    TLS_NAME = (
+        "its certificate is for another name; write the name that the certificate has into the "
+        "address, or let it be made for this one"
+    )
+    TLS_UNTRUSTED = (
+        "its certificate is not trusted here (unknown authority, expired, or not valid yet); give "
+        "its authority as `zookeeper_tls_ca` (ca of Tls), or renew it"
     )
     NO_ZOOKEEPER = "what listens on this port is not a ZooKeeper server; correct the port"
     REFUSES = (
@@ -132,6 +146,14 @@ class TlsServer(CannotConnect):
     pass
 
 
+class PlainServer(CannotConnect):
+    pass
+
+
+class CertificateRefused(CannotConnect):
+    pass
+
+
 class NoZooKeeper(CannotConnect):
     pass
 
@@ -149,6 +171,9 @@ _BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
     Obstacle.READ_ONLY: ServerReadOnly,
     Obstacle.CLOSES_AT_ONCE: TooManyConnections,
     Obstacle.TLS: TlsServer,
+    Obstacle.NO_TLS: PlainServer,
+    Obstacle.TLS_NAME: CertificateRefused,
+    Obstacle.TLS_UNTRUSTED: CertificateRefused,
     Obstacle.NO_ZOOKEEPER: NoZooKeeper,
     Obstacle.REFUSES: SessionRefused,
 }
@@ -184,6 +209,20 @@ class CredentialRefused(CoordinationError):
             "ZkSession) to what the servers accept, scheme:secret, for example "
             "digest:user:password; which schemes they accept is in their zoo.cfg "
             "(enforce.auth.schemes, authProvider)"
+        )
+
+
+class BadCertificate(CoordinationError):
+    """``what`` is the field of Tls that names ``file``."""
+
+    is_final = True
+
+    def __init__(self, what: str, file: object, why: str) -> None:
+        self.what, self.file = what, file
+        setting = {"certificate": "cert"}.get(what, what)
+        super().__init__(
+            f"{file} cannot be used for TLS to ZooKeeper ({_shown(why)}); give a PEM file that "
+            f"this process can read, in the setting `zookeeper_tls_{setting}` ({what} of Tls)"
         )
 
 

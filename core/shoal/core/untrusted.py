@@ -50,15 +50,16 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of half a character
 def read_json(
     text: str | bytes,
     most: int = MOST_CHARACTERS,
-    levels: int = MOST_LEVELS,
+    levels: int | None = MOST_LEVELS,
     *,
     is_strict: bool = False,
 ) -> Any:
     """Return the JSON value of a text. Raises NotJson.
 
-    ``most``: characters or bytes. ``is_strict``: for values that are written again as JSON or as
-    UTF-8. NaN, Infinity, numbers beyond a float and lone surrogates are refused; otherwise they
-    are read as Python reads them.
+    ``most``: characters or bytes. ``levels``: None, for values whose levels were limited before
+    they were stored, allows as many as Python can read. ``is_strict``: for values that are written
+    again as JSON or as UTF-8. NaN, Infinity, numbers beyond a float and lone surrogates are
+    refused; otherwise they are read as Python reads them.
     """
     if len(text) > most:
         raise NotJson(f"it has {len(text):,} characters, at most {most:,} are read")
@@ -72,15 +73,18 @@ def read_json(
         else:
             value = json.loads(text)
     except RecursionError:
-        raise NotJson(f"it has more than {levels} levels") from None
+        raise NotJson(
+            "it has too many levels" if levels is None else f"it has more than {levels} levels"
+        ) from None
     except ValueError as error:  # of JSON, of UTF-8, or a number of too many digits
         raise NotJson(str(error)) from None
-    if isinstance(text, bytes):
-        brackets = text.count(b"[") + text.count(b"{")
-    else:
-        brackets = text.count("[") + text.count("{")
-    if brackets > levels and _levels(value) > levels:
-        raise NotJson(f"it has more than {levels} levels")
+    if levels is not None:
+        if isinstance(text, bytes):
+            brackets = text.count(b"[") + text.count(b"{")
+        else:
+            brackets = text.count("[") + text.count("{")
+        if brackets > levels and _levels(value) > levels:
+            raise NotJson(f"it has more than {levels} levels")
     may_be_half = is_strict and isinstance(text, str) and _SURROGATE.search(text) is not None
     if may_be_half and not is_text(json.dumps(value, ensure_ascii=False)):
         raise NotJson("it holds half a character (a lone surrogate)")

@@ -9,8 +9,8 @@ import uuid
 
 import structlog
 
-from shoal.coordination import ClusterClock, TreeKeeper, ZkSession, bind_tree
-from shoal.coordination.startup import connect_when_there
+from shoal.coordination import ClusterClock, TreeKeeper, bind_tree
+from shoal.coordination.startup import connect_when_there, session_of
 from shoal.master.composition import Opened, work
 from shoal.master.membership.lost_commits import LostCommits
 from shoal.master.settings import MasterSettings, UpkeepTimes
@@ -78,15 +78,7 @@ async def _open(
     patience = Patience.of(cluster.database_silence_s)
     database = await stack.enter_async_context(Database(cluster.database, patience=patience))
     await migrate_when_there(database)
-    session = await connect_when_there(
-        lambda: ZkSession(
-            cluster.zookeeper,
-            session_timeout_s=cluster.session_timeout_s,
-            name=master_id,
-            credential=cluster.zookeeper_credential,
-            max_request_bytes=cluster.zookeeper_max_request_bytes,
-        )
-    )
+    session = await connect_when_there(lambda: session_of(cluster, master_id))
     stack.push_async_exit(session)
     # Before anything is taken: tree and database are those of one cluster.
     store = TreeBinding(database)

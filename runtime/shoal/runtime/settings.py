@@ -9,10 +9,10 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shoal.core.errors import ShoalError
@@ -35,8 +35,17 @@ class ClusterSettings(BaseSettings):
 
     data: Path = Path("~/.shoal")  # folder of this machine's files; expanded by load_settings
     zookeeper: str = "127.0.0.1:2181"  # host:port,host:port/chroot
-    # scheme:secret, as "digest:user:password"; empty: none, and every client may do everything
+    # scheme:secret, as "digest:user:password" or "sasl:user:password"; empty: none, and every
+    # client may do everything
     zookeeper_credential: str = Field(default="", pattern=r"^$|^\w+:.+$", repr=False)
+    # Encrypt the connections to ZooKeeper and verify its servers' names: the ports in the address
+    # are their secureClientPort.
+    zookeeper_tls: bool = False
+    zookeeper_tls_ca: Path | None = (
+        None  # PEM file of the authorities; default: those of the system
+    )
+    zookeeper_tls_cert: Path | None = None  # PEM files of what this process shows of itself
+    zookeeper_tls_key: Path | None = None
     # Largest request that the ZooKeeper servers accept (their jute.maxbuffer), in bytes
     zookeeper_max_request_bytes: int = Field(default=1_048_575, ge=65_536)
     database_url: str = ""  # empty: SQLite in the data folder
@@ -66,6 +75,14 @@ class ClusterSettings(BaseSettings):
     secret_stores: Mapping[StoreName, Mapping[str, Any]] = {}
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"  # one line per event either way
+
+    @model_validator(mode="after")
+    def _files_with_tls(self) -> Self:
+        if (self.zookeeper_tls_cert is None) != (self.zookeeper_tls_key is None):
+            raise ValueError("zookeeper_tls_cert and zookeeper_tls_key go together")
+        if not self.zookeeper_tls and (self.zookeeper_tls_ca or self.zookeeper_tls_cert):
+            raise ValueError("zookeeper_tls_ca and zookeeper_tls_cert need zookeeper_tls = true")
+        return self
 
     @property
     def database(self) -> str:

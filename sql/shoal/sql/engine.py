@@ -23,7 +23,7 @@ from shoal.sql.driver.sqlite.pool import SqliteConnections
 from shoal.sql.errors import InvalidDatabaseUrl
 from shoal.sql.repositories.plans import PlanCache
 from shoal.sql.repositories.upkeep.partitions import OnFenced
-from shoal.sql.schema.migrate import upgrade
+from shoal.sql.schema.migrate import build_indexes, upgrade
 from shoal.sql.unit_of_work import Recorder, UnitOfWork
 from shoal.sql.write_check import WriteCheck
 
@@ -135,16 +135,21 @@ class Database:
 
         Raises SchemaTooNew if newer code has migrated the database already, SchemaTooOld if it is
         of a version that this code cannot migrate, and DatabaseUnsuitable if it is not Shoal's.
+        Indexes of tables with rows are built afterwards, see ``schema/migrate.py``.
         """
         # On a connection of its own, which has no deadlines.
         url = self._url.render_as_string(hide_password=False)
         patience = self._patience.without_bounds()
-        async with (
-            Database(url, pool_size=1, patience=patience) as apart,
-            apart.unit_of_work() as uow,
-        ):
-            await upgrade(uow.connection)
-            await uow.commit()
+        async with Database(url, pool_size=1, patience=patience) as apart:
+            async with apart.unit_of_work() as uow:
+                await upgrade(uow.connection)
+                await uow.commit()
+            if apart._pool is not None:
+                connection = await apart._pool.without_transactions().open()
+                try:
+                    await build_indexes(connection)
+                finally:
+                    await connection.close()
 
     def unit_of_work(self, *, read_only: bool = False) -> UnitOfWork:
         """Return one transaction, to be entered with ``async with``.

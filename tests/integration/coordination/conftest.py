@@ -14,6 +14,7 @@ import pytest
 from shoal.coordination import TaskQueue, ZkSession, prepare
 from tests.support.waiting import DEADLINE_S, SERVICE_SESSION_S, STEADY_SESSION_S
 from tests.support.waiting import eventually as eventually
+from tests.support.zookeeper.secure import access
 
 TIMEOUT_S = SERVICE_SESSION_S  # of sessions that tests let die
 
@@ -25,7 +26,7 @@ def connect(hosts: str, **options: Any) -> ZkSession:
         "connect_timeout_s": DEADLINE_S,
         "close_timeout_s": DEADLINE_S,
     }
-    return ZkSession(hosts, **(patient | options))
+    return ZkSession(hosts, **(patient | access(hosts) | options))
 
 
 @pytest.fixture

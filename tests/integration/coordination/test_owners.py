@@ -19,6 +19,7 @@ from shoal.core.runs.records import PartitionRow
 from tests.integration.coordination.conftest import connect
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
+from tests.support.zookeeper.secure import access
 
 PARTITIONS = 8
 
@@ -39,7 +40,7 @@ class CountingSession(ZkSession):
 
 @pytest.fixture
 async def reader(zk_chroot: str) -> AsyncIterator[CountingSession]:
-    async with CountingSession(zk_chroot, session_timeout_s=30.0) as session:
+    async with CountingSession(zk_chroot, session_timeout_s=30.0, **access(zk_chroot)) as session:
         await prepare(session, PARTITIONS)
         session.reads = 0
         yield session
@@ -101,7 +102,7 @@ async def test_all_are_read_again_after_a_lost_connection(
     zk_proxied: str, zk_proxy: TcpProxy, zk_chroot: str
 ) -> None:
     async with (
-        ZkSession(zk_proxied, session_timeout_s=30.0) as behind,
+        connect(zk_proxied, session_timeout_s=30.0) as behind,
         connect(zk_chroot) as session,
     ):
         await prepare(session, PARTITIONS)

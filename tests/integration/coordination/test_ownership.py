@@ -241,7 +241,7 @@ async def test_what_was_lost_and_is_not_wanted_any_more_is_left_to_others(
     session: ZkSession, zk_proxied: str, zk_proxy: TcpProxy
 ) -> None:
     """The session was in doubt and goes on, so its nodes do not go by themselves."""
-    async with ZkSession(zk_proxied, session_timeout_s=10.0, name="doubted") as doubted:
+    async with connect(zk_proxied, session_timeout_s=10.0, name="doubted") as doubted:
         recorder = Recorder(doubted, "a")
         async with recorder.ownership as ownership:
             ownership.set_wanted([1, 2])

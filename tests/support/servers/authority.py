@@ -1,6 +1,7 @@
 """A cluster authority whose key is kept: it signs certificates that are expired or misnamed."""
 
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -37,7 +38,7 @@ class Authority:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate = (
             self._certificate(subject, key.public_key(), end - _YEAR, end)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([_subject(name)]), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         files.key.write_bytes(
@@ -68,3 +69,11 @@ class Authority:
             .not_valid_before(start)
             .not_valid_after(end)
         )
+
+
+def _subject(name: str) -> x509.GeneralName:
+    """Return a name for a certificate: an IP address as such, all else as a host's name."""
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)

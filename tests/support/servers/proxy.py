@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -16,7 +17,9 @@ Impostor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None
 class TcpProxy:
     """Forward connections on ``port`` to a server; in the loop that entered it.
 
-    A ``target_host`` that begins with a slash is the path of the server's Unix socket.
+    A ``target_host`` that begins with a slash is the path of the server's Unix socket. With
+    ``outside`` clients come over TLS, with ``inside`` so does the server: what is between is seen
+    in clear.
 
     - ``freeze()``: nothing passes, in either direction, and nobody is told (a cut cable).
       ``heal()`` lets what waited pass, if the connection is still there. ``freeze_from`` does so
@@ -34,8 +37,16 @@ class TcpProxy:
     - ``drop()`` closes what is open; ``cut()`` drops and refuses; ``heal()`` ends all of it.
     """
 
-    def __init__(self, target_host: str, target_port: int) -> None:
+    def __init__(
+        self,
+        target_host: str,
+        target_port: int,
+        *,
+        outside: ssl.SSLContext | None = None,
+        inside: ssl.SSLContext | None = None,
+    ) -> None:
         self._target = target_host, target_port
+        self._outside, self._inside = outside, inside
         self._server: asyncio.Server
         self._serving: set[asyncio.Task[None]] = set()
         self._thawed = asyncio.Event()
@@ -57,7 +68,7 @@ class TcpProxy:
         return f"127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._outside)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -135,7 +146,7 @@ class TcpProxy:
         host, port = self._target
         if host.startswith("/"):
             return await asyncio.open_unix_connection(host)
-        return await asyncio.open_connection(host, port)
+        return await asyncio.open_connection(host, port, ssl=self._inside)
 
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, replies: bool

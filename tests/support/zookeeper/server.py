@@ -21,6 +21,7 @@ from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, START_S
 from tests.support.zookeeper import ENSEMBLE
 from tests.support.zookeeper.ensemble import Ensemble, start_ensemble
+from tests.support.zookeeper.secure import proxy_to, stock_client
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +32,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     """
     if os.environ.get(ENSEMBLE):
         with start_ensemble(tmp_path_factory.mktemp("ensemble of all"), find_java()) as ensemble:
-            leader = ensemble.leader()
-            yield next(server for server in ensemble.servers if server is not leader)
+            yield ensemble.followers()[0]
         return
     folder = tmp_path_factory.mktemp("zookeeper data")  # the space is on purpose
     server = ZooKeeperServer(folder, free_port(), find_java())
@@ -96,7 +96,7 @@ def ensemble_chroot(ensemble: Ensemble) -> str:
 def make_chroot(address: str) -> str:
     """Create an empty tree at ``address`` and return its path."""
     chroot = f"/test-{uuid.uuid4().hex}"
-    client = KazooClient(hosts=address)
+    client = stock_client(address)
     client.start(DEADLINE_S)
     try:
         client.create(chroot)
@@ -109,7 +109,7 @@ def make_chroot(address: str) -> str:
 @pytest.fixture
 async def zk_proxy(zookeeper: ZooKeeperServer) -> AsyncIterator[TcpProxy]:
     """A proxy to the server that can lose replies, freeze and cut connections."""
-    async with TcpProxy("127.0.0.1", zookeeper.port) as proxy:
+    async with proxy_to(zookeeper.address) as proxy:
         yield proxy
 
 
@@ -124,7 +124,7 @@ async def expire_session(session: ZkSession, zookeeper: ZooKeeperServer) -> None
     credentials = session.credentials
 
     def take_and_close() -> None:
-        client = KazooClient(hosts=zookeeper.address, client_id=credentials)
+        client = stock_client(zookeeper.address, client_id=credentials)
         client.start(DEADLINE_S)
         client.stop()
         client.close()
@@ -134,7 +134,7 @@ async def expire_session(session: ZkSession, zookeeper: ZooKeeperServer) -> None
 
 def delete_all(address: str, path: str = "/") -> None:
     """Delete everything below ``path``, as an operator's stray deleteall does."""
-    client = KazooClient(hosts=address)
+    client = stock_client(address)
     client.start(DEADLINE_S)
     try:
         delete_below(client, path)

@@ -6,9 +6,14 @@ and ``sync`` are answered as ever, and everything that only a session can do is 
 """
 
 import asyncio
+import re
 import struct
 
-_PING, _SYNC, _MULTI, _AUTH = 11, 9, 14, 100
+from shoal.coordination.session.security.digest_md5 import DigestMd5
+from tests.support.zookeeper.secure import PASSWORD, USER
+
+_PING, _SYNC, _MULTI, _AUTH, _SASL = 11, 9, 14, 100, 102
+_CHALLENGE = b'realm="zk-sasl-md5",nonce="once",charset=utf-8,algorithm=md5-sess'
 _SESSION_EXPIRED = -112
 # The results of a transaction of one operation.
 _REFUSED = struct.pack("!i?iii?i", -1, False, -112, -112, -1, True, -1)
@@ -28,10 +33,23 @@ async def zombie(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             _send(writer, _header(xid) + _REFUSED)
         elif kind == _SYNC:
             _send(writer, _header(xid) + request[8:])  # its path
+        elif kind == _SASL:
+            token = _sasl(request[12:])
+            _send(writer, _header(xid) + struct.pack("!i", len(token)) + token)
         elif kind in (_PING, _AUTH):
             _send(writer, _header(xid))
         else:
             _send(writer, _header(xid, _SESSION_EXPIRED))
+
+
+def _sasl(token: bytes) -> bytes:
+    """Return the challenge, and then the proof that the server knows the password."""
+    if not token:
+        return _CHALLENGE
+    nonce = re.findall(rb'cnonce="(.*?)"', token)[0].decode()
+    twin = DigestMd5(USER, PASSWORD, nonce)
+    twin.respond(_CHALLENGE)
+    return b"rspauth=" + twin._proof
 
 
 def _header(xid: int, error: int = 0) -> bytes:

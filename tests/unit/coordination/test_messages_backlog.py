@@ -21,7 +21,8 @@ def filled(*keys: str, max_deliveries: int = 3) -> Backlog:
 
 def take_all(backlog: Backlog, now_s: float) -> list[int]:
     taken = []
-    while (number := backlog.take(now_s)) is not None:
+    while (number := backlog.take()) is not None:
+        assert backlog.grant(number, now_s)
         taken.append(number)
     return taken
 
@@ -81,10 +82,30 @@ def test_deliveries_of_earlier_owners_count() -> None:
 
 def test_what_could_not_be_delivered_is_next_and_not_counted() -> None:
     backlog = filled("a", "b")
-    assert backlog.take(0) == 0
+    assert backlog.take() == 0
     backlog.untake(0)
     assert backlog.deliveries == {}
     assert take_all(backlog, 0) == [0, 1]
+
+
+def test_the_ack_wait_runs_from_the_grant() -> None:
+    backlog = filled("a", max_deliveries=1)
+    assert backlog.take() == 0
+    assert not backlog.expire(1000)  # however long it takes to store the delivery
+    assert backlog.take() is None
+    assert backlog.grant(0, 1000)
+    assert not backlog.expire(1000 + ACK_WAIT_S - 0.1)
+    assert not backlog.exhausted
+    assert backlog.expire(1000 + ACK_WAIT_S)
+    assert backlog.exhausted == {0}
+
+
+def test_what_is_dealt_with_while_its_delivery_is_stored_is_not_granted() -> None:
+    backlog = filled("a", "a")
+    assert backlog.take() == 0
+    assert backlog.remove(0)
+    assert not backlog.grant(0, 0)
+    assert take_all(backlog, 0) == [1]
 
 
 @pytest.mark.parametrize("acknowledged", [True, False])
@@ -123,9 +144,13 @@ def test_whatever_happens_each_message_is_dealt_with_once_and_keys_keep_their_or
         while to_add and chance.random() < 0.5:
             number = to_add.pop(0)
             backlog.add(number, key_of[number])
-        number_or_none = backlog.take(now_s)
+        number_or_none = backlog.take()
         if number_or_none is not None:
             number = number_or_none
+            if chance.random() < 0.2:  # not delivered after all: that does not count
+                backlog.untake(number)
+                continue
+            assert backlog.grant(number, now_s)
             attempts[number] += 1
             assert attempts[number] <= max_deliveries
             earlier = {n for n in key_of if n < number and key_of[n] == key_of[number]}

@@ -28,6 +28,8 @@ def test_environment_goes_before_file_goes_before_default(
     [
         ("[cluster]\nlog_levle = 'info'\n", "log_levle"),
         ("[cluster]\npartitions = 0\n", "partitions"),
+        ("[cluster]\nzookeeper_tls_ca = 'ca.pem'\n", "need zookeeper_tls = true"),
+        ("[cluster]\nzookeeper_tls = true\nzookeeper_tls_key = 'k.pem'\n", "go together"),
         ("[cluster\n", "cannot read the settings file"),
         ("cluster = 3\n", r"\[cluster\] must be a table"),
     ],

@@ -8,8 +8,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 
 import structlog
 
-from shoal.coordination import ZkSession
-from shoal.coordination.startup import connect_when_there
+from shoal.coordination.startup import connect_when_there, session_of
 from shoal.core.errors import ShoalError
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
@@ -119,15 +118,7 @@ async def _run(
     prefetch_times: PrefetchTimes,
 ) -> None:
     worker_id = f"{home.name}-{secrets.token_hex(4)}"  # unique for each start
-    session = await connect_when_there(
-        lambda: ZkSession(
-            cluster.zookeeper,
-            session_timeout_s=cluster.session_timeout_s,
-            name=worker_id,
-            credential=cluster.zookeeper_credential,
-            max_request_bytes=cluster.zookeeper_max_request_bytes,
-        )
-    )
+    session = await connect_when_there(lambda: session_of(cluster, worker_id))
     stack.push_async_exit(session)
     keeper = await join_tree(
         session, home.cluster, spool, cluster.partitions, rebind=cluster.rebind

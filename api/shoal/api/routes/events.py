@@ -168,8 +168,8 @@ async def _events(
             async with aclosing(_missed(store, wants, after, subscription.position, key)) as missed:
                 async for event in missed:
                     yield _encoded(event)
-        async for event in subscription:
-            yield _encoded(event)
+        async for events in subscription.pieces():
+            yield b"".join(feed.texts.of(event, _encoded) for event in events)
         if subscription.too_slow:
             yield comment("too many unread events; connect again with Last-Event-ID")
 

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -134,6 +135,7 @@ class ZooKeeperServer:
         password: str = "",
     ) -> None:
         self._password = password
+        self._jars: Sequence[str] = JARS
         self._closing: threading.Thread | None = None
         self.data_dir, self.port, self.java = data_dir.absolute(), port, java
         self.heap_mb, self.tick_ms = heap_mb, tick_ms
@@ -170,7 +172,7 @@ class ZooKeeperServer:
         """Start the process and return at once. Raises JarsNotFound, PortTaken."""
         if self.running:
             return
-        jars = os.pathsep.join(map(str, find_jars()))
+        jars = os.pathsep.join(map(str, find_jars(self._jars)))
         require_free_port(HOST, self.port, "ZooKeeper")
         (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
         self.data_dir.chmod(0o700)  # logs and snapshots hold what the access lists protect
@@ -304,14 +306,14 @@ def _write_private(file: Path, text: str) -> None:
         stream.write(text)
 
 
-def find_jars() -> list[Path]:
-    """Return the jars that the server needs. Raises JarsNotFound."""
+def find_jars(names: Sequence[str] = JARS) -> list[Path]:
+    """Return the jars with these names; default: what a server needs. Raises JarsNotFound."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JarsNotFound("PySpark is not installed")
     folder = Path(spec.origin).parent / "jars"
     found = []
-    for name in JARS:
+    for name in names:
         jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
         if not jars:
             raise JarsNotFound(f"there is no {name} jar", folder)

@@ -1,6 +1,7 @@
 """The sticky assignment when members want different topics: place, then even out step by step."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappush, heapreplace
 
 from shoal.coordination.assignors.claims import Claims
 from shoal.coordination.assignors.member import Assignment, Partition
@@ -11,6 +12,8 @@ class Balancing:
 
     ``wanting`` has the subscribers of each topic of ``partition_counts``. Every step of the
     evening-out moves one partition from a member to one with at least two fewer, so it ends.
+    No step looks at all members or at all that a member has: with a thousand members and ten
+    thousand partitions that would take seconds.
     """
 
     def __init__(
@@ -20,12 +23,22 @@ class Balancing:
         member_ids: Sequence[str],
         claims: Claims,
     ) -> None:
-        self._wanting = wanting
+        self._wanting = {topic: frozenset(ids) for topic, ids in wanting.items()}
+        self._topics: dict[str, list[str]] = {member_id: [] for member_id in member_ids}
+        for topic, ids in wanting.items():
+            for member_id in ids:
+                self._topics[member_id].append(topic)
+        # Of each topic (load, subscriber) for each subscriber, with a load that it has or had. One
+        # that is lower than its present load is corrected when it comes to the top.
+        self._loads = {topic: sorted((0, each) for each in ids) for topic, ids in wanting.items()}
         self._claims = claims
-        self._assigned: Assignment = {member_id: [] for member_id in member_ids}
+        # The values are ordered sets.
+        self._assigned: dict[str, dict[Partition, None]] = {each: {} for each in member_ids}
         self._owner: dict[Partition, str] = {}
         # Where each partition was before anything was moved to even things out.
         self._origin: dict[Partition, str] = {}
+        # What is not there any longer, by its present owner, its topic and its origin.
+        self._moved: dict[tuple[str, str, str], dict[Partition, None]] = {}
         # Those with the least choice of members come first.
         self._partitions = [
             Partition(topic, index)
@@ -41,7 +54,7 @@ class Balancing:
             # Perhaps it suffices to move what had no owner.
             self._even_out(placed)
         self._even_out(self._partitions)
-        return self._assigned
+        return {member_id: list(each) for member_id, each in self._assigned.items()}
 
     def _keep(self) -> bool:
         """Leave what is owned with its owner. Returns whether a member gave up a topic."""
@@ -89,14 +102,7 @@ class Balancing:
         go home instead.
         """
         origin = self._origin[partition]
-        opposite = next(
-            (
-                other
-                for other in self._assigned[origin]
-                if other.topic == partition.topic and self._origin[other] == target
-            ),
-            None,
-        )
+        opposite = next(iter(self._moved.get((origin, partition.topic, target), ())), None)
         if opposite is None:
             self._take(partition)
             self._give(partition, target)
@@ -106,13 +112,27 @@ class Balancing:
             self._give(returning, self._origin[returning])
 
     def _least_loaded(self, topic: str) -> str:
-        return min(
-            self._wanting[topic], key=lambda member_id: (len(self._assigned[member_id]), member_id)
-        )
+        """Return the subscriber with the fewest partitions; of several the first by id."""
+        loads = self._loads[topic]
+        while True:
+            load, member_id = loads[0]
+            present = len(self._assigned[member_id])
+            if load == present:
+                return member_id
+            heapreplace(loads, (present, member_id))
 
     def _give(self, partition: Partition, member_id: str) -> None:
-        self._assigned[member_id].append(partition)
+        self._assigned[member_id][partition] = None
         self._owner[partition] = member_id
+        origin = self._origin.get(partition, member_id)
+        if origin != member_id:
+            self._moved.setdefault((member_id, partition.topic, origin), {})[partition] = None
 
     def _take(self, partition: Partition) -> None:
-        self._assigned[self._owner[partition]].remove(partition)
+        owner = self._owner[partition]
+        del self._assigned[owner][partition]
+        origin = self._origin[partition]
+        if origin != owner:
+            del self._moved[owner, partition.topic, origin][partition]
+        for topic in self._topics[owner]:
+            heappush(self._loads[topic], (len(self._assigned[owner]), owner))

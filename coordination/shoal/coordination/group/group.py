@@ -48,10 +48,10 @@ class Group:
             ...  # mine.on_assigned was, or will be, called with what is ours
             await group.wait()
 
-    ``topics`` says how many partitions each has; members may want different ones, and if they
-    disagree about a number the largest counts. ``assignors`` are functions that the leader may
-    use, the preferred one first; the group uses what all support and most prefer. Whether members
-    stop (eager) or keep working (cooperative) while the group rebalances follows from the
+    ``topics`` says how many partitions each has. Members may want different topics, and may
+    disagree about a number: a member is given partitions below its own number. ``assignors`` are
+    functions that the leader may use, the preferred one first; the group uses what all support and
+    most prefer. Whether members stop (eager) or keep working (cooperative) follows from the
     assignors, so all of them must be of one kind (ValueError). ``data`` (JSON) is for observers, by
     ``Members(session, znodes.group_members(name))``.
 
@@ -109,6 +109,7 @@ class Group:
         self._leaving = asyncio.Event()
         self._failure: CoordinationError | None = None  # why we leave
         self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None  # of a leave that was cancelled
 
     async def __aenter__(self) -> Self:
         self._polls.note()
@@ -126,12 +127,29 @@ class Group:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Leave. If it is cancelled, ``on_lost`` runs at once, and others see that we have gone."""
         assert self._task is not None
         self._leaving.set()
+        # A task, so that a second cancellation ends no more than the wait for it.
+        self._ending = background.start(self._end(self._task), f"end of group {self.name}")
         try:
             await asyncio.wait([self._task])
-        finally:
-            await background.stop(self._task)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            raise
+
+    async def _end(self, task: asyncio.Task[None]) -> None:
+        """Delete the registration if the session, in doubt when the group was left, continues.
+
+        Others that share the session may keep it for ever, and the group would wait for us.
+        """
+        await asyncio.wait([task])
+        if self._registered_id:
+            try:
+                await self._store.deregister(self._registered_id)
+            except CoordinationError as error:
+                log.info("not deregistered", group=self.name, error=str(error))
 
     # ------------------------------------------------------------------ state
 
@@ -272,6 +290,7 @@ class Group:
         try:
             async with asyncio.timeout(self._session.timeout_s):
                 await life.leave()
+            self._registered_id = ""
         except (TimeoutError, CoordinationError, Expelled) as error:
             log.info("not left; others will see", group=self.name, error=str(error))
 

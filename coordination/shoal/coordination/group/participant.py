@@ -5,6 +5,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from shoal.coordination.assignors import Assignor, Partition
+from shoal.coordination.assignors.coverage import assign_covered
 from shoal.coordination.assignors.member import NO_GENERATION, Assignment
 from shoal.coordination.errors import AssignorFailed
 from shoal.coordination.group.instance_claim import InstanceClaim
@@ -185,7 +186,8 @@ def assign_all(group: GroupMetadata, assign: Assignor) -> Assignment:
     counts = group.partition_counts
     members = [member.describe() for member in group.members.values()]
     try:
-        assignment = assign(counts, members)
+        known = {member.id: member.join.topics for member in group.members.values()}
+        assignment = assign_covered(assign, counts, members, known)
     except Exception as error:
         raise AssignorFailed(group.name, group.assignor, f"raised {error!r}") from error
     if problem := _problem(group, counts, assignment):

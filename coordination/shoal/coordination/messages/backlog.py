@@ -8,8 +8,9 @@ class Backlog:
     """The messages of one partition that are known and not dealt with yet, by number.
 
     One message of a key is out at a time, so the messages of a key are delivered in the order
-    of their numbers, and a message delivered again comes before its followers. ``now_s`` are
-    seconds on a monotonic clock.
+    of their numbers, and a message delivered again comes before its followers. A message that is
+    taken is out without a deadline until its delivery is stored: the ack wait runs from ``grant``.
+    ``now_s`` are seconds on a monotonic clock.
     """
 
     def __init__(self, ack_wait_s: float, max_deliveries: int) -> None:
@@ -17,7 +18,8 @@ class Backlog:
         self._keys: dict[int, str] = {}
         self._waiting: defaultdict[str, deque[int]] = defaultdict(deque)  # key -> its numbers
         self._ready: list[int] = []  # heap of numbers; may have some that are gone
-        self._deadlines: dict[int, float] = {}  # of those that are out
+        self._taken: set[int] = set()  # out, but their delivery is not stored yet
+        self._deadlines: dict[int, float] = {}  # of those that are out and granted
         self.deliveries: dict[int, int] = {}  # number -> how often, if at all
         self.exhausted: set[int] = set()  # delivered in vain too often; they still stop their key
 
@@ -26,7 +28,7 @@ class Backlog:
 
     @property
     def in_flight(self) -> int:
-        """How many are out and may still be acknowledged in time."""
+        """How many are granted and may still be acknowledged in time."""
         return len(self._deadlines)
 
     @property
@@ -49,20 +51,29 @@ class Backlog:
         if len(queue) == 1:
             self._make_ready(number)
 
-    def take(self, now_s: float) -> int | None:
-        """Return the first message that may be delivered; it is out from now on."""
+    def take(self) -> int | None:
+        """Return the first message that may be delivered; then ``grant`` it or ``untake`` it."""
         while self._ready:
             number = heapq.heappop(self._ready)
-            is_here = number in self._keys and number not in self._deadlines
-            if is_here and number not in self.exhausted:
+            is_out = number in self._deadlines or number in self._taken
+            if number in self._keys and not is_out and number not in self.exhausted:
                 self.deliveries[number] = self.deliveries.get(number, 0) + 1
-                self._deadlines[number] = now_s + self._ack_wait_s
+                self._taken.add(number)
                 return number
         return None
 
+    def grant(self, number: int, now_s: float) -> bool:
+        """Start the ack wait of a message that was taken. False: it has been dealt with."""
+        if number not in self._taken:
+            return False
+        self._taken.remove(number)
+        self._deadlines[number] = now_s + self._ack_wait_s
+        return True
+
     def untake(self, number: int) -> None:
-        """It could not be delivered after all, and that does not count."""
-        if self._deadlines.pop(number, None) is not None:
+        """Take a message back that could not be delivered; that does not count."""
+        if number in self._taken:
+            self._taken.remove(number)
             self.deliveries[number] -= 1
             if not self.deliveries[number]:
                 del self.deliveries[number]
@@ -81,6 +92,7 @@ class Backlog:
         key = self._keys.pop(number, None)
         if key is None:
             return False
+        self._taken.discard(number)
         self._deadlines.pop(number, None)
         self.deliveries.pop(number, None)
         self.exhausted.discard(number)

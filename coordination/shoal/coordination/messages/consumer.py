@@ -56,7 +56,7 @@ class MessageDelivery:
     _owned: OwnedPartition = field(repr=False, compare=False)
 
     async def ack(self) -> None:
-        """Remove the message: it is done with. May be called twice.
+        """Remove the message: it is done with, even as a dead letter. May be called twice.
 
         Raises NotOwner if the partition has another owner: that one has the message or will get
         it, and this acknowledgement counts for nothing. Raises ConnectionLoss if there was no
@@ -223,8 +223,9 @@ class Consumer:
         if owned is None:
             return  # it failed to begin
         try:
-            if not self._leaving:  # who leaves acknowledges nothing more
+            if not self._leaving:  # a leaver acknowledges nothing more
                 await owned.settle()
+            await owned.correct_ledger()
         finally:
             await owned.end()
 

@@ -76,6 +76,7 @@ class OwnedPartition:
         self._dealt_with = asyncio.Event()
         self._delivering = asyncio.Lock()
         self._is_settling = self._is_over = False
+        self._ledger_is_ahead = False  # it may count a delivery that did not happen
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self, epoch: int) -> None:
@@ -92,6 +93,8 @@ class OwnedPartition:
     async def settle(self) -> None:
         """Stop deliveries; return when none is open: acknowledged, or for too long."""
         self._is_settling = True
+        async with self._delivering:
+            pass  # a delivery that is being stored is granted, or taken back
         while (last_s := self.backlog.last_deadline_s) is not None:
             left_s = last_s - time.monotonic()
             if left_s <= 0:
@@ -100,6 +103,18 @@ class OwnedPartition:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
                     await self._dealt_with.wait()
+
+    async def correct_ledger(self) -> None:
+        """Stop deliveries, and take a count back if its delivery has not happened.
+
+        To be called by an owner that gives the partition up, before ``end``: otherwise the next
+        owner would count a delivery that no consumer has seen.
+        """
+        self._is_settling = True
+        async with self._delivering:
+            if self._ledger_is_ahead and not self._is_over:
+                with suppress(CoordinationError):  # then it counts, as after a crash
+                    await self._fenced(SetData(self._paths.ledger, self._ledger()))
 
     # ------------------------------------------------------------------ for the consumer
 
@@ -112,7 +127,7 @@ class OwnedPartition:
         async with self._delivering:
             if self._is_over or self._is_settling:
                 return None
-            number = self.backlog.take(time.monotonic())
+            number = self.backlog.take()
             if number is None:
                 return None
             try:
@@ -123,9 +138,16 @@ class OwnedPartition:
                 raise
             if self._is_over:  # while we waited for the answer: another owner may have it by now
                 return None
+            if self._is_settling:  # nothing is begun any longer
+                self.backlog.untake(number)
+                self._ledger_is_ahead = True
+                return None
             if message is None:
                 self._done(number)
                 return None
+            # The ack wait runs from here: what the server needed to store it is not the consumer's.
+            if not self.backlog.grant(number, time.monotonic()):
+                return None  # acknowledged meanwhile, from its delivery before
             deadline_s = self.backlog.next_deadline_s
             if deadline_s is not None and deadline_s < self._wakes_at_s:
                 self._changes.set()
@@ -133,29 +155,41 @@ class OwnedPartition:
 
     async def _record(self, number: int) -> Message | None:
         """Store that a message is delivered, and return it; None if it is gone."""
-        ledger = json.dumps(self._counts | self.backlog.deliveries).encode()
+        self._ledger_is_ahead = True  # also if we never learn that it was written
         node, written = await asyncio.gather(
             self._session.get(self._paths.message(number)),
-            self._fenced(SetData(self._paths.ledger, ledger)),
+            self._fenced(SetData(self._paths.ledger, self._ledger())),
             return_exceptions=True,
         )
         if isinstance(written, BaseException):
             raise written
+        self._ledger_is_ahead = isinstance(node, BaseException)
         if isinstance(node, NoNode):
             return None
         if isinstance(node, BaseException):
             raise node
         return decode(node.data)
 
+    def _ledger(self) -> bytes:
+        return json.dumps(self._counts | self.backlog.deliveries).encode()
+
     async def acknowledge(self, number: int) -> None:
-        """Remove a message for good. Raises NotOwner, ConnectionLoss."""
-        delete = Delete(self._paths.message(number))
+        """Remove a message for good, also if it has become a dead letter.
+
+        Raises NotOwner, ConnectionLoss.
+        """
+        grave = self._paths.dead_letter(number)
 
         async def remove() -> None:
             if self._is_over:
                 raise NotOwner(self._paths.partition, self._owner_id)
-            with suppress(NoNode):  # by an earlier try whose answer was lost
-                await self._fenced(delete)
+            try:
+                await self._fenced(Delete(self._paths.message(number)))
+            except NoNode:
+                # By an earlier try whose answer was lost, or it came too late and is a dead letter.
+                with suppress(NoNode, NotEmpty):
+                    await self._fenced(Delete(grave))
+                    await self._session.delete(parent(grave))
 
         await self._session.retry(remove, timeout_s=self._session.timeout_s)
         self._done(number)

@@ -1,6 +1,7 @@
 """Put messages: once for each id, in order for each key."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,7 +33,7 @@ class Producer:
 
     A key's messages go to the partition ``partition_of(key)``. ``partitions`` matters only to
     the first user of the topic. ``max_bytes`` bounds a message: payload, key and id together.
-    ``clock`` gives seconds since 1970.
+    ``clock`` gives seconds since 1970, for ``put_at_s`` of the messages alone.
     """
 
     def __init__(
@@ -68,8 +69,9 @@ class Producer:
 
         ``message_id`` is the caller's and the same in every try: a put that is repeated, by this
         process or another, within ``id_window_s`` (five minutes) of the one that stored the
-        message adds nothing. Puts of one producer with one key keep the order of their calls.
-        Waits for as long as there is no connection; cancel it to give up. Raises MessageTooLarge.
+        message adds nothing. Time is the server's. Puts of one producer with one key keep the order
+        of their calls. Waits for as long as there is no connection; cancel it to give up. Raises
+        MessageTooLarge.
         """
         data = encode(Message(message_id, key, payload, self._clock()))
         if len(data) > self._max_bytes:
@@ -96,12 +98,12 @@ class Producer:
         if partition not in self._tails:
             paths = self._tail_paths(partition)
             self._tails[partition] = Tail(self._session, paths, self._id_window_s)
-        tail = self._tails[partition]
+        tail, token = self._tails[partition], secrets.token_bytes(8)
         async with tail.lock:
             while True:
                 try:
                     begins = await self._session.retry(
-                        lambda: tail.add(message_id, data, self._clock(), *also)
+                        lambda: tail.add(message_id, data, token, *also)
                     )
                     break
                 except SessionClosed:

@@ -1,4 +1,8 @@
-"""The end of a partition: where producers add, once for each message id."""
+"""The end of a partition: where producers add, once for each message id.
+
+Every time here is a stamp of ZooKeeper's leader. A producer's wall clock decides about nothing,
+because other producers would have to live by it.
+"""
 
 import asyncio
 import json
@@ -33,7 +37,7 @@ class TailState:
 
     next: int = 0  # the number of the message that comes next
     # Ids are remembered in generations, of which two are kept: the present one, begun at
-    # ``generation_s`` (seconds since 1970 on its first producer's clock), and the one before.
+    # ``generation_s`` (seconds since 1970), and the one before.
     generation: int = 1
     generation_s: float = 0.0
 
@@ -45,7 +49,7 @@ class TailState:
         """Raises ValueError for what no producer has written."""
         match read_json(data):
             case [int() as following, int() as generation, int() | float() as begun_s] if (
-                0 <= following < MOST and 0 < generation < MOST
+                0 <= following < MOST and 0 < generation < MOST and abs(begun_s) < MOST
             ):
                 return cls(following, generation, begun_s)
         raise ValueError("it does not say which message comes next")
@@ -65,7 +69,12 @@ async def read_tail(session: ZkSession, paths: PartitionPaths, node: Node) -> Ta
                     number + 1 for number in await numbers_in(session, f"{place}/{bucket:09d}")
                 ]
         generations = await numbers_in(session, paths.ids)
-        state = TailState(next=max(numbers), generation=max(generations, default=1))
+        # It counts as begun when the damage was done: ids are kept too long rather than too short.
+        state = TailState(
+            next=max(numbers),
+            generation=max(generations, default=1),
+            generation_s=node.stat.mtime_ms / 1000,
+        )
         await quarantine.isolate(session, paths.tail, node, str(error), put=state.encode())
         return None
 
@@ -79,62 +88,106 @@ async def numbers_in(session: ZkSession, path: str) -> list[int]:
     return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The tail as it was read, or written by us."""
+
+    state: TailState
+    version: int
+    stamp_s: float  # when it was written
+
+    @classmethod
+    def of(cls, state: TailState, stat: Stat) -> Self:
+        """Correct a begin of the generation that came from a wrong clock.
+
+        No generation begins before the first put, and none after the last one.
+        """
+        stamp_s = stat.mtime_ms / 1000
+        begun_s = min(state.generation_s, stamp_s) if stat.version else stamp_s
+        return cls(replace(state, generation_s=begun_s), stat.version, stamp_s)
+
+
 class Tail:
     """Add messages to one partition; one call at a time."""
 
     def __init__(self, session: ZkSession, paths: PartitionPaths, id_window_s: float) -> None:
         self._session, self._paths, self._id_window_s = session, paths, id_window_s
-        self._known: tuple[TailState, int] | None = None  # with the znode's version
+        self._known: _Known | None = None
         self.lock = asyncio.Lock()
 
-    async def add(self, message_id: str, data: bytes, now_s: float, *also: Operation) -> bool:
+    async def add(self, message_id: str, data: bytes, token: bytes, *also: Operation) -> bool:
         """Add a message unless one with its id was added of late; do ``also`` in the same step.
 
         Returns whether a new generation of ids was begun, so that old ones can be forgotten.
-        After ConnectionLoss call again: what was done is recognised. ``now_s``: since 1970.
+        After ConnectionLoss call again with the same ``token``, which no other put has: what was
+        done is recognised.
         """
+        old: list[str] = []  # ids that were put so long ago that they may be put again
         while True:
-            state, version = self._known or await self._read()
+            known = self._known or await self._read()
             self._known = None  # until we know better
-            begins = now_s >= state.generation_s + self._id_window_s
+            state = known.state
+            # A put in flight may be as late as the session's timeout: ids live that much longer.
+            ends_s = state.generation_s + self._id_window_s + self._session.timeout_s
+            begins = known.stamp_s >= ends_s
             if begins:
+                now_s = await self._now_s()
                 state = replace(state, generation=state.generation + 1, generation_s=now_s)
-            operations = self._put(state, version, message_id, data)
+            operations = self._put(state, known.version, message_id, data, token)
+            first = [Delete(path) for path in old]
             try:
-                outcomes = await self._session.multi([*operations, *also])
+                outcomes = await self._session.multi([*first, *operations, *also])
             except TransactionFailed as failure:
-                if await self._is_there(failure, operations):
-                    return False
+                index = failure.failed_at - len(first)
+                match index, failure.cause:
+                    case 0 | 2, NodeExists():
+                        old.append(operations[index].path)
+                        if await self._is_repetition(old[-1], token):
+                            return False
+                        # With what we knew before we read the id: a put since then refuses ours.
+                        self._known = known
+                        continue
+                    case 0 | 2 | 4, NoNode():
+                        await self._session.ensure(parent(operations[index].path))
+                    case 3, BadVersion() | NoNode():
+                        pass  # another producer was quicker, or the tree is gone
+                    case _ if index >= 0:
+                        raise
+                old.clear()
             else:
-                stat = outcomes[3]
+                stat = outcomes[len(first) + 3]
                 assert isinstance(stat, Stat)
-                self._known = replace(state, next=state.next + 1), stat.version
+                self._known = _Known.of(replace(state, next=state.next + 1), stat)
                 return begins
 
-    def _put(self, state: TailState, version: int, message_id: str, data: bytes) -> list[Operation]:
+    def _put(
+        self, state: TailState, version: int, message_id: str, data: bytes, token: bytes
+    ) -> list[Operation]:
         before = self._paths.id(state.generation - 1, message_id)
         return [
             Create(before),  # only to fail if it exists
             Delete(before),
-            Create(self._paths.id(state.generation, message_id)),
+            Create(self._paths.id(state.generation, message_id), token),
             SetData(self._paths.tail, replace(state, next=state.next + 1).encode(), version),
             Create(self._paths.message(state.next), data),
         ]
 
-    async def _is_there(self, failure: TransactionFailed, operations: list[Operation]) -> bool:
-        """Return whether the message was put before; if not, prepare the next try."""
-        match failure.failed_at, failure.cause:
-            case 0 | 2, NodeExists():
-                return True
-            case 3, BadVersion() | NoNode():  # another producer was quicker, or the tree is gone
-                return False
-            case 0 | 2 | 4 as index, NoNode():
-                await self._session.ensure(parent(operations[index].path))
-                return False
-            case _:
-                raise failure
+    async def _is_repetition(self, path: str, token: bytes) -> bool:
+        """Whether an id that is there forbids to put it: it is our own, or of late."""
+        try:
+            node = await self._session.get(path)
+        except NoNode:
+            return False
+        # Two stamps of the server; should its clock have been set back, the difference counts.
+        age_s = await self._now_s() - node.stat.mtime_ms / 1000
+        return node.data == token or abs(age_s) < self._id_window_s
 
-    async def _read(self) -> tuple[TailState, int]:
+    async def _now_s(self) -> float:
+        """Return the time that the server stamps its writes with, at least that of this call."""
+        await self._session.ensure(self._paths.ids)
+        return (await self._session.set(self._paths.ids, b"")).mtime_ms / 1000
+
+    async def _read(self) -> _Known:
         try:
             node = await self._session.get(self._paths.tail)
         except NoNode:
@@ -143,7 +196,7 @@ class Tail:
             node = await self._session.get(self._paths.tail)
         while (state := await read_tail(self._session, self._paths, node)) is None:
             node = await self._session.get(self._paths.tail)
-        return state, node.stat.version
+        return _Known.of(state, node.stat)
 
     async def forget_ids(self) -> None:
         """Delete all generations of ids but the present one and the one before.
@@ -151,7 +204,7 @@ class Tail:
         Others may do the same at the same time. If it fails, the rest goes with the next one.
         """
         try:
-            state, _ = await self._read()
+            state = (await self._read()).state
             for generation in await numbers_in(self._session, self._paths.ids):
                 if generation < state.generation - 1:
                     await self._delete_all(f"{self._paths.ids}/{generation:06d}")

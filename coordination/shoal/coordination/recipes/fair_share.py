@@ -145,12 +145,21 @@ class FairShare(GroupListener):
 
     async def on_assigned(self, partitions: frozenset[Partition]) -> None:
         """Desire more partitions."""
-        self._desire(self._desired | partitions)
+        # A leader of an earlier version gives a partition to any member that wants its topic.
+        if unknown := sorted(partitions - self._number_of.keys()):
+            log.warning(
+                "assigned partitions are unknown here: they have no owner until all processes "
+                "use one number of partitions, or a newer version leads the group",
+                group=self.group.name,
+                first=unknown[0],
+                count=len(unknown),
+            )
+        self._desire(self._desired | (partitions & self._number_of.keys()))
 
     async def on_revoked(self, partitions: frozenset[Partition]) -> None:
         """Release partitions; return when another member can have them."""
         self._desire(self._desired - partitions)
-        await self._ownership.released(self._numbers(partitions))
+        await self._ownership.released(self._numbers(partitions & self._number_of.keys()))
 
     async def on_lost(self, partitions: frozenset[Partition]) -> None:
         """The group goes on without us, or the session does not go on.

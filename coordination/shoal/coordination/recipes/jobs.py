@@ -30,7 +30,8 @@ class BalancedJobs:
     ``run(job, epoch)`` is called for each job that becomes ours, and cancelled when it is to move
     or when we can no longer prove that it is ours. In the first case no other process begins
     it before ``run`` has ended, so it may finish what it is at; in the second it has 0.3 of the
-    session timeout. A job that returns is not begun again here; one that fails is, a second later.
+    session timeout. A job that is finishing for the first reason is cancelled again for the
+    second. A job that returns is not begun again here; one that fails is, a second later.
     ``epoch`` is greater than in any run of the job before, for others to refuse a late one. Only if
     ZooKeeper lost all its data it begins anew: where you have stored a greater one, ask
     ``confirmed`` and, if the job is ours, go on with the stored one plus one.
@@ -103,11 +104,17 @@ class BalancedJobs:
         self._running[job] = background.start(self._keep_running(job, epoch), f"job {job}")
 
     async def _end(self, partition: Partition) -> None:
-        await background.stop(self._running.pop(partition.topic, None))
+        await self._lose(frozenset([partition]))
 
     async def _lose(self, partitions: frozenset[Partition]) -> None:
-        lost = [self._running.pop(partition.topic, None) for partition in partitions]
-        await asyncio.gather(*(background.stop(task) for task in lost))
+        """Cancel the jobs, and return when they have ended.
+
+        They are ours until then: if this is itself cancelled, the next call waits for them.
+        """
+        jobs = [partition.topic for partition in partitions]
+        await asyncio.gather(*(background.stop(self._running.get(job)) for job in jobs))
+        for job in jobs:
+            self._running.pop(job, None)
 
     async def _keep_running(self, job: str, epoch: int) -> None:
         while True:

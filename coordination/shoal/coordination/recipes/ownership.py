@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
 
@@ -139,10 +138,28 @@ class Ownership:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Release everything; while the session is not proven there is nothing to release."""
+        """Release everything; while the session is not proven there is nothing to release.
+
+        If it is cancelled, what is not released by then is lost: ``on_lost`` runs, and the nodes
+        are deleted in the background.
+        """
         self._leaving.set()
         self.set_wanted(())
-        await self._idle.wait()
+        try:
+            await self._idle.wait()
+        except asyncio.CancelledError:
+            # A task, for another cancellation ends the wait only: no loop and no hold may stay.
+            name = f"end of ownership of {self.owner_id}"
+            await asyncio.shield(background.start(self._abandon(), name))
+            raise
+        await self._end()
+
+    async def _abandon(self) -> None:
+        await self._lose(self._held)
+        await self._idle.wait()  # another call may be losing some of them
+        await self._end()
+
+    async def _end(self) -> None:
         self._over.set()
         for task in self._tasks:
             await background.stop(task)
@@ -334,8 +351,7 @@ class Ownership:
     async def _nodeless(self, epochs: Mapping[int, int]) -> list[int]:
         """Return those of ``epochs`` whose node is not the one that gave it; watch the others."""
         reads = [
-            self._session.exists(self._owner_path(p), watch=self._held[p].node_changed)
-            for p in epochs
+            self._session.exists(self._owner_path(p), watch=_NodeWatch(self, p)) for p in epochs
         ]
         gone: list[int] = []
         is_refused = False
@@ -367,6 +383,11 @@ class Ownership:
                 raise
             self._doubt(partition)
 
+    def _node_changed(self, partition: int) -> None:
+        if hold := self._held.get(partition):
+            hold.recheck.set()
+        self._doubt(partition)
+
     def _doubt(self, partition: int) -> None:
         if partition in self._epochs:
             self._unwatched.add(partition)
@@ -378,7 +399,7 @@ class Ownership:
         for partition in (self._wanted | self._leftover) - self._held.keys():
             turn = self._session.turns.queue(self._owner_path(partition))
             task = background.start(self._hold(partition), f"hold partition {partition}")
-            self._held[partition] = hold = _Hold(task, turn, partial(self._doubt, partition))
+            self._held[partition] = hold = _Hold(task, turn)
             self._idle.clear()
             if partition not in self._wanted:
                 hold.unwanted.set()
@@ -514,7 +535,7 @@ class Ownership:
         except NodeExists:
             pass
         try:
-            node = await self._session.get(path, watch=hold.changed)
+            node = await self._session.get(path, watch=_NodeWatch(self, partition))
         except NoNode:
             hold.recheck.set()
             return None
@@ -546,7 +567,8 @@ class Ownership:
         """
         path = self._owner_path(partition)
         owner, parent = await asyncio.gather(
-            self._session.exists(path, watch=hold.changed), self._session.exists(_parent(path))
+            self._session.exists(path, watch=_NodeWatch(self, partition)),
+            self._session.exists(_parent(path)),
         )
         if owner is not None and owner.session_id != self._session.session_id:
             return float("inf")
@@ -585,11 +607,8 @@ class Ownership:
 class _Hold:
     """What the task that holds one partition waits for."""
 
-    def __init__(
-        self, task: asyncio.Task[None], turn: NodeTurn, on_node_changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, task: asyncio.Task[None], turn: NodeTurn) -> None:
         self.task, self.turn = task, turn
-        self._on_node_changed = on_node_changed
         self.version = 0  # of the owner node, as we wrote it
         self.is_lost = False  # the task is being cancelled
         self.unwanted = asyncio.Event()
@@ -602,12 +621,19 @@ class _Hold:
             await _wait_any(None, self.turn.has_come, self.unwanted)
         return self.turn.is_current
 
-    def changed(self, _: WatchEvent) -> None:
-        self.recheck.set()
 
-    def node_changed(self, _: WatchEvent) -> None:
-        """The owner node that is ours may no longer be there."""
-        self._on_node_changed()
+@dataclass(frozen=True, slots=True)
+class _NodeWatch:
+    """The callback of all watches that an ownership sets on one owner node.
+
+    They are equal, so the session keeps one of them, however often the partition is wanted anew.
+    """
+
+    ownership: Ownership
+    partition: int
+
+    def __call__(self, _: WatchEvent) -> None:
+        self.ownership._node_changed(self.partition)
 
 
 def _parent(path: str) -> str:

@@ -14,6 +14,10 @@ of its recipes are used, and none of its blocking calls. What differs from the s
   requests of the connection before, and takes those of the new one for them if they have the same
   numbers: answers come in a wrong order then. (The Java client does so, too.)
 - An answer that cannot be understood ends the connection, not the thread that keeps it.
+- TLS verifies the server's name and reads its files at each connection. Shutting a connection down
+  from another thread does not turn it into one in clear.
+- A connection that breaks while a user is authenticated is a broken connection; the stock client
+  takes it for a refused password, and ends for good.
 - A server that demands a credential and is shown none ends the client, as one does that refuses a
   credential. The stock client connects again and again.
 - A server that accepts a connection and then says nothing costs a third of the session timeout;
@@ -28,6 +32,7 @@ import os
 import random
 import select
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -42,15 +47,24 @@ from kazoo.protocol.connection import ConnectionDropped, ConnectionHandler
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
+from shoal.coordination.errors import BadCertificate
+from shoal.coordination.session.security.digest_md5 import DigestMd5, NotDigestMd5
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.wire import says_refused
 
-CHUNK = 65_536  # bytes to receive at once
+CHUNK = 65_536  # bytes to receive at once: more than a record of TLS, so none is left half read
 # Of the session timeout, how long each step of a connection may take: two more can be tried.
 _ATTEMPT = 1 / 3
 
 _OPENING_BYTES = 1024  # of an answer that opens a connection, at most
 
 _REQUEST = struct.Struct("!iii")  # length of what follows, xid, type
+
+# Answers to a wrong user or password; the second by a server that lets in no connection without.
+_REFUSALS = (kazoo_errors.AuthFailedError.code, kazoo_errors.SessionClosedRequireSaslError.code)
+
+# A socket that does not block has nothing to give or takes nothing at the moment.
+_LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class FailedConnection(NamedTuple):
@@ -119,8 +133,9 @@ class _Wakeup:
 class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Runs every callback on the connection thread; callbacks only hand over and return."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls | None) -> None:
         super().__init__()
+        self._tls = tls
         self._poll, self._polled = select.poll(), dict[int, int]()  # of the connection thread
 
     def start(self) -> None:
@@ -132,9 +147,14 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def dispatch_callback(self, callback: Any) -> None:
         callback.func(*callback.args)
 
-    def create_connection(self, *args: Any, timeout: float, **options: Any) -> socket.socket:
+    def create_connection(
+        self, address: tuple[str, int], *, hostname: str, timeout: float, **options: Any
+    ) -> socket.socket:
+        timeout_s = timeout * _ATTEMPT
+        if self._tls is not None:
+            return _create_encrypted(self._tls, address, hostname, timeout_s)
         connected: socket.socket = super().create_connection(
-            *args, timeout=timeout * _ATTEMPT, **options
+            address=address, hostname=hostname, timeout=timeout_s, **options
         )
         return connected
 
@@ -164,6 +184,27 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
             [writer for writer in writers if writer.fileno() in found],
             [],
         )
+
+
+def _create_encrypted(
+    tls: Tls, address: tuple[str, int], hostname: str, timeout_s: float
+) -> ssl.SSLSocket:
+    """Connect to an IP address, with TLS to a server that proves to be ``hostname``."""
+    try:
+        context = tls.context()
+    except BadCertificate as error:  # it was good at the start: it may be half renewed
+        raise ConnectionDropped(str(error)) from error
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    # Before it is connected: the wrapping of one that the server resets meanwhile loses it.
+    connected = context.wrap_socket(socket.socket(family), server_hostname=hostname)
+    try:
+        connected.settimeout(timeout_s)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.connect(address)
+    except BaseException:
+        connected.close()
+        raise
+    return connected
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]
@@ -233,6 +274,26 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         finally:
             self._is_opening = False
 
+    def _authenticate_with_sasl(self, host: str, timeout: float) -> None:
+        """Authenticate the connection. Raises AuthFailedError if the server refuses the user."""
+        exchange = DigestMd5(*self.client.user)
+        try:
+            response = exchange.respond(self._sasl(1, b"", timeout))
+            exchange.verify(self._sasl(2, response, timeout))
+        except NotDigestMd5 as error:  # another server may do better
+            raise ConnectionDropped(f"{host} does not authenticate us: {error}") from error
+
+    def _sasl(self, number: int, token: bytes, timeout: float) -> bytes:
+        """Exchange a token with the server."""
+        self._submit(stock.SASL(token), timeout, number)
+        header, content, offset = self._read_header(timeout)
+        if header.err in _REFUSALS:
+            raise kazoo_errors.AuthFailedError("the server refuses the user or the password")
+        if header.err:
+            raise NotDigestMd5(f"it answered with the error {header.err}")
+        challenge, _ = stock.SASL.deserialize(content, offset)
+        return challenge or b""
+
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
         """Send all requests that wait."""
         # First: a request that comes after we have read the queue wakes us again.
@@ -254,13 +315,18 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         with self._socket_error_handling():
             try:
                 sent = self._socket.send(message)
-            except BlockingIOError:
+            except _LATER:
                 sent = 0
         if sent < len(message):
             super()._write(message[sent:], timeout)
 
     def _read_socket(self, read_timeout: float) -> Any:
         """Take in everything that has arrived."""
+        with self._socket_error_handling():
+            try:
+                self._received += self._received_now()
+            except _LATER:
+                return None  # TLS spoke to itself
         closed = super()._read_socket(read_timeout)
         while self._received and not closed:
             closed = super()._read_socket(read_timeout)
@@ -283,14 +349,18 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]
         with self._socket_error_handling():
             while True:
                 try:
-                    chunk: bytes = self._socket.recv(CHUNK)
-                except BlockingIOError:
-                    if not self.handler.select([self._socket], [], [], timeout)[0]:
+                    return self._received_now()
+                except _LATER as later:
+                    wants_write = isinstance(later, ssl.SSLWantWriteError)
+                    ends = ([], [self._socket]) if wants_write else ([self._socket], [])
+                    if not any(self.handler.select(*ends, [], timeout)):
                         raise self.handler.timeout_exception("time-out during read") from None
-                    continue
-                if not chunk:
-                    raise ConnectionDropped("the server closed the connection")
-                return chunk
+
+    def _received_now(self) -> bytes:
+        chunk: bytes = self._socket.recv(CHUNK)
+        if not chunk:
+            raise ConnectionDropped("the server closed the connection")
+        return chunk
 
 
 class Client(KazooClient):  # type: ignore[misc]
@@ -306,15 +376,19 @@ class Client(KazooClient):  # type: ignore[misc]
         hosts: str,
         timeout_s: float,
         credential: str = "",
+        tls: Tls | None = None,
         on_failed: Callable[[FailedConnection], None] = lambda _: None,
     ) -> None:
-        handler = _LoopHandler()
+        handler = _LoopHandler(tls)
         scheme, _, secret = credential.partition(":")
+        is_sasl = scheme == "sasl"
+        user, _, password = secret.partition(":")
+        self.user = user, password  # for SASL
         super().__init__(
             hosts=hosts,
             timeout=timeout_s,
             # Shown on every new connection, before any request of ours.
-            auth_data=[(scheme, secret)] if credential else None,
+            auth_data=[(scheme, secret)] if credential and not is_sasl else None,
             handler=handler,
             connection_retry=KazooRetry(
                 max_tries=-1, delay=0.05, max_delay=1.0, sleep_func=handler.sleep_func
@@ -323,7 +397,9 @@ class Client(KazooClient):  # type: ignore[misc]
         )
         self.negotiated_timeout_s = timeout_s
         self.is_refused, self.on_failed = False, on_failed
-        self._connection = _Connection(self, self._conn_retry.copy(), logger=self.logger)
+        self._connection = _Connection(
+            self, self._conn_retry.copy(), logger=self.logger, sasl_options={} if is_sasl else None
+        )
 
     def _session_callback(self, state: Any) -> None:
         if state == KeeperState.AUTH_FAILED:
@@ -363,6 +439,7 @@ class Client(KazooClient):  # type: ignore[misc]
     def drop_connection(self) -> None:
         """Break the connection, but not the session; kazoo reconnects."""
         try:
-            self._connection._socket.shutdown(socket.SHUT_RDWR)
-        except (OSError, AttributeError):
+            # Not a TLS socket's own: that one takes what still comes for data in clear.
+            socket.socket.shutdown(self._connection._socket, socket.SHUT_RDWR)
+        except (OSError, TypeError, AttributeError):
             return  # there is none

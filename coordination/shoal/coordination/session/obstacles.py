@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from shoal.coordination.errors import Obstacle
 
+_OTHER_NAME = (62, 64)  # OpenSSL's numbers for another host name and another IP address
 PROBE_S = 5.0  # for each step of a question
 _MOST_BYTES = 4096
 
@@ -19,6 +20,9 @@ def evident(error: BaseException) -> Obstacle | None:
     """Return what the failure of a connection shows by itself; None: the server has to be asked."""
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            is_name = cause.verify_code in _OTHER_NAME
+            return Obstacle.TLS_NAME if is_name else Obstacle.TLS_UNTRUSTED
         if isinstance(cause, ConnectionRefusedError):
             return Obstacle.NOTHING_LISTENS
         if isinstance(cause, TimeoutError):
@@ -30,10 +34,12 @@ def evident(error: BaseException) -> Obstacle | None:
     return None
 
 
-def probe(address: tuple[str, int]) -> Obstacle:
+def probe(address: tuple[str, int], *, with_tls: bool) -> Obstacle:
     """Ask a server that has closed our connection or sent something else than an answer. Blocks."""
     try:
         said = _exchange(address, b"srvr")
+        if with_tls and said:
+            return Obstacle.NO_TLS
         if b"Mode: read-only" in said:
             return Obstacle.READ_ONLY
         if b"not currently serving" in said:
@@ -41,7 +47,7 @@ def probe(address: tuple[str, int]) -> Obstacle:
         if b"Zookeeper version" in said or b"not in the whitelist" in said:
             return Obstacle.REFUSES
         if _speaks_tls(address):
-            return Obstacle.TLS
+            return Obstacle.REFUSES if with_tls else Obstacle.TLS
         if said:
             return Obstacle.NO_ZOOKEEPER
         with socket.create_connection(address, PROBE_S) as connection:

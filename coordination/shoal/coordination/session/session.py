@@ -41,6 +41,7 @@ from shoal.coordination.session.nodes import (
     WatchKind,
 )
 from shoal.coordination.session.requests import Proof, Requests
+from shoal.coordination.session.security.tls import Tls
 from shoal.coordination.session.turns import NodeTurns
 
 log = structlog.get_logger()
@@ -57,8 +58,10 @@ class ZkSession(Requests):
     """Hold a session for the life of the ``async with`` block; make a new one when it is lost.
 
     ``hosts`` is "host:port,host:port/chroot"; the chroot is created if missing, and all paths
-    are below it. ``credential`` is "scheme:secret" (for digest "digest:user:password"): it is shown
-    on every connection, and what the session creates is closed to connections without it.
+    are below it. ``credential`` is "scheme:secret" ("digest:user:password", or "sasl:user:password"
+    for SASL with DIGEST-MD5): it is shown on every connection, and what the session creates is
+    closed to connections without it. With ``tls`` the connections are encrypted, and the port of
+    each server is its secureClientPort.
     ``max_request_bytes`` is what the servers accept (their jute.maxbuffer). A larger request is
     never sent: it would cost every user of the session the connection.
 
@@ -88,6 +91,7 @@ class ZkSession(Requests):
         connect_timeout_s: float = 15.0,
         close_timeout_s: float = 3.0,
         credential: str = "",
+        tls: Tls | None = None,
         max_request_bytes: int = wire.MAX_REQUEST_BYTES,
     ) -> None:
         servers, slash, chroot = hosts.partition("/")
@@ -95,6 +99,7 @@ class ZkSession(Requests):
         self.name = name
         self.max_request_bytes = max_request_bytes
         self._credential, self._acl = credential, wire.Acl(credential)
+        self._tls = tls
         self.timeout_s = session_timeout_s  # negotiated, once connected
         self._connect_timeout_s = connect_timeout_s
         self._close_timeout_s = close_timeout_s
@@ -129,9 +134,12 @@ class ZkSession(Requests):
     async def __aenter__(self) -> Self:
         """Connect, create the chroot, prove the session.
 
-        Raises CannotConnect, BadAddress, CredentialRefused; AccessDenied for the chroot.
+        Raises CannotConnect, BadAddress, BadCertificate, CredentialRefused; AccessDenied for the
+        chroot.
         """
         self._loop = asyncio.get_running_loop()
+        if self._tls is not None:
+            self._tls.context()  # what is wrong with its files is told at once
         if {",", ":"} & set(self._chroot):  # one after each server would be part of the path
             raise BadAddress(self.address, "the path stands once, behind the last server")
         try:
@@ -139,6 +147,7 @@ class ZkSession(Requests):
                 self._servers,
                 self.timeout_s,
                 self._credential,
+                self._tls,
                 lambda failed: self._post(self._note_failed, failed),
             )
         except ValueError as error:
@@ -468,7 +477,7 @@ class ZkSession(Requests):
             self._probes_ended.clear()
 
     def _probe(self, server: str, address: tuple[str, int]) -> None:
-        obstacle = obstacles.probe(address)
+        obstacle = obstacles.probe(address, with_tls=self._tls is not None)
         self._post(self._probed, server, obstacle)
 
     def _probed(self, server: str, obstacle: Obstacle) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.protocol import serialization as stock
-from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_digest_acl
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_acl, make_digest_acl
 
 from shoal.coordination import errors
 
@@ -80,8 +80,8 @@ def _serialized(acl: Sequence[Any]) -> bytes:
 class Acl:
     """Who may do what with the nodes that a session creates; there is one for each session.
 
-    ``credential`` is "scheme:secret", for digest "digest:user:password". With one, only a
-    connection that shows it may do anything; without one, every connection may do everything.
+    ``credential`` is "scheme:secret": "digest:user:password", "sasl:user:password". With one, only
+    a connection that shows it may do anything; without one, every connection may do everything.
     """
 
     def __init__(self, credential: str = "") -> None:
@@ -93,6 +93,8 @@ class Acl:
             # By name, not as the present session's own: an administrator's session makes nodes of
             # the same kind.
             self.entries = [make_digest_acl(user, password, all=True)]
+        elif scheme == "sasl":
+            self.entries = [make_acl("sasl", secret.partition(":")[0], all=True)]
         else:
             self.entries = CREATOR_ALL_ACL
         self.bytes = _serialized(self.entries)

@@ -10,13 +10,15 @@ from sqlalchemy import BigInteger, Dialect, Integer, String, Text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from shoal.core.untrusted import encodable
+from shoal.core.untrusted import encodable, read_json
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # ``json.dumps`` would make an encoder for each value, which takes longer than most values do.
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+# Sizes and levels are limited where values are accepted. A limit here would make rows unreadable.
+_MOST_CHARACTERS = 1 << 30
 
 
 class UnreadableValue:
@@ -117,6 +119,8 @@ class Json(_Stored[Any]):
     """JSON values as text: no database's own JSON rules come into play. None is NULL.
 
     ``kind``: what a value has to be, ``dict`` or ``list``. ``texts``: its values have to be texts.
+    NaN, infinite numbers and lone surrogates make a value unreadable: no answer of the API and no
+    other row can hold them, so they would spoil the answer that the value becomes part of.
     """
 
     impl = Text
@@ -135,8 +139,8 @@ class Json(_Stored[Any]):
         if value is None:
             return None
         try:
-            found = json.loads(value)
-        except (TypeError, ValueError, RecursionError) as error:
+            found = read_json(value, _MOST_CHARACTERS, levels=None, is_strict=True)
+        except (TypeError, ValueError) as error:
             return UnreadableValue(error)
         if not isinstance(found, self.kind):
             name = "an object" if self.kind is dict else "a list"

@@ -3,14 +3,20 @@
 import asyncio
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from shoal.api.operations.feed import Feed, Subscription
+from shoal.api.operations.feed import (
+    EVENTS_AT_ONCE,
+    WOKEN_AT_ONCE,
+    Feed,
+    SharedTexts,
+    Subscription,
+)
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
 from shoal.core.runs.records import ChangeEvent
@@ -123,7 +129,7 @@ async def test_a_slow_reader_that_coalesces_keeps_the_newest_and_the_order() -> 
     few.offer([event(1, 1), event(2, 2), event(3, 1), event(4, 2), event(5, 1)])
     assert not few.too_slow
     few.end()
-    assert [one.id async for one in few] == [4, 5]
+    assert [[one.id for one in piece] async for piece in few.pieces()] == [[4, 5]]
 
 
 async def test_about_what_there_is_not(live: Api) -> None:
@@ -230,7 +236,50 @@ async def test_a_slow_listener_gets_what_fits_and_is_let_go() -> None:
     subscription = Subscription(lambda _: True, size=3)
     subscription.offer([_event(n) for n in range(5)])
     assert subscription.too_slow
-    assert [event.id async for event in subscription] == [0, 1, 2]
+    assert [[one.id for one in piece] async for piece in subscription.pieces()] == [[0, 1, 2]]
+
+
+async def test_listener_takes_what_is_unread_in_pieces() -> None:
+    subscription = Subscription(lambda _: True, size=1_000)
+    subscription.offer([_event(n) for n in range(EVENTS_AT_ONCE + 5)])
+    subscription.end()
+    assert [len(piece) async for piece in subscription.pieces()] == [EVENTS_AT_ONCE, 5]
+
+
+async def test_hundreds_of_listeners_are_woken_a_few_in_each_turn_of_the_loop(
+    services: Services,
+) -> None:
+    shared, unread = Feed(services.store.database), set[Subscription]()
+    async with AsyncExitStack() as stack:
+        listeners = [
+            await stack.enter_async_context(shared.subscribe(lambda event: event.kind == "a"))
+            for _ in range(5 * WOKEN_AT_ONCE)
+        ]
+        deaf = await stack.enter_async_context(shared.subscribe(lambda event: event.kind == "b"))
+        delivery = asyncio.create_task(shared._deliver([_event(1, kind="a")]))
+        most = 0
+        while not delivery.done():
+            await asyncio.sleep(0)
+            now = {one for one in listeners if one._unread}
+            most, unread = max(most, len(now - unread)), now
+        assert most == WOKEN_AT_ONCE
+        assert unread == {*listeners}
+        assert not deaf._unread
+        late = await stack.enter_async_context(shared.subscribe(lambda _: True))
+        assert not late._unread
+
+
+def test_event_is_encoded_once_for_all_listeners() -> None:
+    texts, encoded = SharedTexts(), list[ChangeEvent]()
+
+    def encode(event: ChangeEvent) -> bytes:
+        encoded.append(event)
+        return str(event.data).encode()
+
+    one, other = _event(7, data={"n": 1}), _event(7, data={"n": 2})  # of two databases
+    for event in (one, one, other, other):
+        assert texts.of(event, encode) == str(event.data).encode()
+    assert encoded == [one, other]
 
 
 async def test_a_slow_client_is_told_to_come_back(live: Api) -> None:
@@ -249,10 +298,10 @@ async def test_listeners_end_when_the_feed_is_closed(services: Services) -> None
     shared = Feed(services.store.database)
     async with shared.subscribe(lambda _: True) as subscription:
         await add(services, "a")
-        events = aiter(subscription)
-        assert (await anext(events)).data == {"name": "a"}
+        pieces = subscription.pieces()
+        assert [one.data for one in await anext(pieces)] == [{"name": "a"}]
         await shared.aclose()
-        assert [event async for event in events] == []
+        assert [piece async for piece in pieces] == []
 
 
 async def test_a_feed_that_was_closed_can_be_listened_to_again(services: Services) -> None:
@@ -260,7 +309,7 @@ async def test_a_feed_that_was_closed_can_be_listened_to_again(services: Service
     for name in ("a", "b"):
         async with shared.subscribe(lambda _: True) as subscription:
             await add(services, name)
-            assert (await anext(aiter(subscription))).data == {"name": name}
+            assert [one.data for one in await anext(subscription.pieces())] == [{"name": name}]
 
 
 async def test_trouble_of_the_database_is_survived(
@@ -278,4 +327,4 @@ async def test_trouble_of_the_database_is_survived(
             connection.execute("ALTER TABLE gone RENAME TO event")
         await add(services, "a")
         async with asyncio.timeout(DEADLINE_S):
-            assert (await anext(aiter(subscription))).data == {"name": "a"}
+            assert [one.data for one in await anext(subscription.pieces())] == [{"name": "a"}]

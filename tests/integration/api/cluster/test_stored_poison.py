@@ -173,8 +173,11 @@ async def goes_through(api: Api, sink: HttpServer) -> None:
             asyncio.timeout(PROGRESS_S),
         ):
             command = await api.command(type="START", project="good", workflow="probe")
-            async for event in events:
-                if event.data.get("workflow") == "probe" and event.data["state"] == "SUCCEEDED":
+            async for piece in events.pieces():
+                if any(
+                    one.data.get("workflow") == "probe" and one.data["state"] == "SUCCEEDED"
+                    for one in piece
+                ):
                     break
             shown = (await api.client.get(f"{PREFIX}/commands/{command['id']}")).json()
             assert shown["state"] == "DONE", shown

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.coordination import Group, GroupListener, GroupSettings, Partition, ZkSession
+from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S, eventually
 
 # Quick to begin and to notice; patient with a machine that is busy with something else.
@@ -123,7 +124,7 @@ class Bench:
         **options: Any,
     ) -> Peer:
         """A member that has not entered yet."""
-        session = ZkSession(
+        session = connect(
             address or self.address, session_timeout_s=timeout_s, name=name, close_timeout_s=1.0
         )
         recorder = Recorder(name, self.ledger)

@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -28,16 +30,18 @@ def owner_path(partition: Partition) -> str:
 class Process:
     """One member, and what it has been told."""
 
-    def __init__(self, session: ZkSession, name: str) -> None:
+    def __init__(
+        self, session: ZkSession, name: str, count: int = COUNT, settings: GroupSettings = SETTINGS
+    ) -> None:
         self.session = session
         self.epochs: dict[Partition, int] = {}
         self.share = FairShare(
             session,
             "rooms",
-            {"rooms": COUNT},
+            {"rooms": count},
             OwnerNodes(owner_path, name, {"address": name}),
             OwnershipListener(self._acquired, self._released, self._lost),
-            settings=SETTINGS,
+            settings=settings,
         )
 
     async def _acquired(self, partition: Partition, epoch: int) -> None:
@@ -53,8 +57,8 @@ class Process:
 
 
 @asynccontextmanager
-async def process(session: ZkSession, name: str) -> AsyncIterator[Process]:
-    member = Process(session, name)
+async def process(session: ZkSession, name: str, *options: Any) -> AsyncIterator[Process]:
+    member = Process(session, name, *options)
     async with member.share:
         yield member
     assert not member.epochs
@@ -105,3 +109,33 @@ async def test_owner_node_has_the_data_and_confirms_the_owner(
         await eventually(lambda: one.epochs.keys() == ALL)
     stats = [await session.exists(owner_path(partition)) for partition in ALL]
     assert stats == [None] * COUNT
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, COUNT), (COUNT, 2), (1, COUNT), (0, COUNT)])
+async def test_members_that_know_different_numbers_leave_no_partition_without_an_owner(
+    session: ZkSession, zk_chroot: str, first: int, second: int
+) -> None:
+    other_settings = replace(SETTINGS, rebalance_timeout_s=99.0, client_id="other")
+    async with process(session, "one", first) as one, connect(zk_chroot) as other:
+        await eventually(lambda: len(one.epochs) == first)
+        async with process(other, "two", second, other_settings) as two:
+            small, known = (one if first < second else two), min(first, second)
+            await eventually(lambda: len(small.epochs) == known)
+            await eventually(lambda: one.epochs.keys() | two.epochs.keys() == ALL)
+            assert all(each.index < known for each in small.epochs)
+            assert not one.epochs.keys() & two.epochs.keys()
+        await eventually(lambda: len(one.epochs) == first)
+
+
+async def test_leader_of_an_earlier_version_stops_no_member_that_knows_fewer_partitions(
+    session: ZkSession,
+) -> None:
+    async with process(session, "one", 2) as one:
+        await eventually(lambda: len(one.epochs) == 2)
+        # As a leader assigns that looks at the names of topics alone.
+        await one.share.on_assigned(frozenset(ALL))
+        await one.share.on_revoked(frozenset(ALL))
+        await eventually(lambda: not one.epochs)
+        await one.share.on_assigned(frozenset(ALL))
+        await eventually(lambda: len(one.epochs) == 2)
+        await one.share.on_lost(frozenset(ALL))

@@ -1,7 +1,6 @@
 """Many members agree, evenly, move no more than they must, and restart without a rebalance."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -16,6 +15,7 @@ from shoal.coordination.group import GroupMetadata, GroupState, Join, Sync, Tick
 from shoal.coordination.group.codec import decode, encode
 from tests.integration.coordination.conftest import connect
 from tests.integration.coordination.group.group_bench import QUICK, Bench
+from tests.integration.coordination.group.traffic import Traffic
 from tests.support.waiting import STEADY_SESSION_S, eventually
 from tests.support.zookeeper.server import expire_session
 
@@ -147,19 +147,6 @@ async def test_static_members_that_all_return_at_once_keep_their_shares(
     assert not await quarantine.records(session)
 
 
-def _counted(session: ZkSession) -> Counter[str]:
-    """Count the requests of ``session`` from now on, by their kinds."""
-    counts: Counter[str] = Counter()
-    submit = session._client.submit
-
-    def counted(request: Any, *rest: Any) -> None:
-        counts[type(request).__name__] += 1
-        submit(request, *rest)
-
-    session._client.submit = counted  # type: ignore[method-assign,assignment]
-    return counts
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("count", [1, 30, 110, 500])
 @pytest.mark.parametrize("early", [0, 1])
@@ -178,13 +165,13 @@ async def test_static_members_of_one_session_return_in_few_writes(
     before = await stored(session, count)
     async with connect(zk_chroot) as shared:
         groups = [returning(shared, number, count) for number in range(count)]
-        requests = _counted(shared)
+        traffic = Traffic(shared)
         for group in groups[:early]:
             await group.__aenter__()
         await asyncio.gather(*(group.__aenter__() for group in groups[early:]))
         try:
             await eventually(partial(_all_own, groups), 300.0)
-            entered = requests.copy()
+            entered = traffic.requests.copy()
             now = await read_group(session, "g")
             assert (now.state, now.generation) == (GroupState.STABLE, before.generation)
             assert now.members.keys() == {group.member_id for group in groups}

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from shoal.coordination.messages import (
     waiting,
 )
 from shoal.coordination.messages.paths import PartitionPaths
+from shoal.coordination.session.nodes import Operation
 from tests.integration.coordination.conftest import connect, eventually
 from tests.integration.coordination.messages.messaging import (
     PARTITIONS,
@@ -216,6 +218,78 @@ async def test_message_that_kills_its_consumers_is_counted_across_them(
         assert delivery.id == "bad-2"
         (letter,) = await dead_letters(session, "t")
         assert letter.message.id == "bad-1"
+
+
+async def test_delivery_that_takes_longer_to_store_than_the_ack_wait_is_not_repeated_or_dead(
+    session: ZkSession, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    multi, clock = session.multi, SimpleNamespace(now_s=0.0)
+    clock.monotonic = lambda: clock.now_s
+    monkeypatch.setattr("shoal.coordination.messages.owned.time", clock)
+
+    async def stand_still(operations: Sequence[Operation]) -> Any:
+        if not clock.now_s and any(each.path.endswith("/ledger") for each in operations):
+            clock.now_s = 3.0
+        return await multi(operations)
+
+    monkeypatch.setattr(session, "multi", stand_still)
+    settings = ConsumerSettings(ack_wait_s=1, max_deliveries=1)
+    async with consumer(session, settings=settings) as receiver:
+        await put(producer, "a-1")
+        (slow,) = await receive(receiver, 1)
+        place = partition_of("a", PARTITIONS)
+        other = next(k for k in "bcdefghij" if partition_of(k, PARTITIONS) == place)
+        for number in range(5):  # the partition looks each time for what comes back
+            await put(producer, f"b-{number}", key=other)
+            (delivery,) = await receive(receiver, 1)
+            assert (delivery.id, delivery.attempt) == (f"b-{number}", 1)
+            await delivery.ack()
+        assert await dead_letters(session, "t") == []
+        await slow.ack()
+    assert await waiting(session, "t") == 0
+
+
+async def test_delivery_that_no_consumer_has_seen_does_not_count_for_the_next_owner(
+    session: ZkSession, producer: Producer, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ConsumerSettings(ack_wait_s=300, max_deliveries=1)
+    await put(producer, "a-1")
+    async with connect(zk_chroot) as other:
+        multi, stored = other.multi, asyncio.Event()
+
+        async def multi_without_answer(operations: Sequence[Operation]) -> Any:
+            outcomes = await multi(operations)
+            if any(operation.path.endswith("/ledger") for operation in operations):
+                monkeypatch.undo()
+                stored.set()
+                await asyncio.Event().wait()
+            return outcomes
+
+        async with consumer(other, settings=settings) as receiver:
+            monkeypatch.setattr(other, "multi", multi_without_answer)
+            wait = asyncio.create_task(anext(receiver))
+            async with asyncio.timeout(DEADLINE_S):
+                await stored.wait()
+            wait.cancel()
+            await asyncio.gather(wait, return_exceptions=True)
+    async with consumer(session, settings=settings) as receiver:
+        (delivery,) = await receive(receiver, 1)
+        assert (delivery.id, delivery.attempt) == ("a-1", 1)
+    assert await dead_letters(session, "t") == []
+
+
+async def test_late_acknowledgement_removes_a_dead_letter(
+    session: ZkSession, producer: Producer
+) -> None:
+    await put(producer, "a-1", "a-2")
+    settings = ConsumerSettings(ack_wait_s=0.05, max_deliveries=1)
+    async with consumer(session, settings=settings) as receiver:
+        (late,) = await receive(receiver, 1)
+        await receive(receiver, 1)  # the first is a dead letter now, so the next can come
+        assert "a-1" in {letter.message.id for letter in await dead_letters(session, "t")}
+        await late.ack()
+        await late.ack()
+        assert "a-1" not in {letter.message.id for letter in await dead_letters(session, "t")}
 
 
 # ---------------------------------------------------------------------- several consumers

@@ -10,7 +10,9 @@ import structlog
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import CoordinationError, GroupSettings, ZkSession
 from shoal.coordination.messages import Consumer, ConsumerSettings, Producer, waiting
+from tests.integration.coordination.conftest import connect
 from tests.support.servers.proxy import TcpProxy
+from tests.support.zookeeper.secure import proxy_to
 from tests.support.zookeeper.server import expire_session
 
 log = structlog.get_logger()
@@ -94,10 +96,10 @@ async def test_consumers_in_trouble_lose_and_reorder_nothing(
     async with AsyncExitStack() as stack:
         sites: list[Site] = []
         for number in range(CONSUMERS):
-            proxy = await stack.enter_async_context(TcpProxy("127.0.0.1", zookeeper.port))
+            proxy = await stack.enter_async_context(proxy_to(zookeeper.address))
             address = f"{proxy.address}/{zk_chroot.partition('/')[2]}"
             line = await stack.enter_async_context(
-                ZkSession(address, session_timeout_s=SESSION_S, close_timeout_s=1.0)
+                connect(address, session_timeout_s=SESSION_S, close_timeout_s=1.0)
             )
             sites.append(Site(f"site {number}", proxy, line, ledger))
             sites[-1].start()

@@ -3,6 +3,7 @@
 import asyncio
 
 from shoal.coordination import QueueEntry, TaskQueue, ZkSession, prepare
+from tests.integration.coordination.conftest import connect
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S
 
@@ -16,8 +17,8 @@ async def test_claim_that_somebody_else_made_meanwhile_is_theirs(
 ) -> None:
     """The request of the first never arrived; what it finds afterwards is the second's work."""
     async with (
-        ZkSession(zk_chroot, session_timeout_s=30.0) as straight,
-        ZkSession(zk_proxied, session_timeout_s=30.0, close_timeout_s=1.0) as proxied,
+        connect(zk_chroot, session_timeout_s=30.0) as straight,
+        connect(zk_proxied, session_timeout_s=30.0, close_timeout_s=1.0) as proxied,
     ):
         await prepare(straight, 4)
         second, first = TaskQueue(straight), TaskQueue(proxied)

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from shoal.coordination.errors import AccessDenied
 from tests.integration.coordination.conftest import connect
+from tests.support.zookeeper.secure import stock_client
 
 CREDENTIAL = "digest:team:secret"
 
@@ -15,7 +15,7 @@ CREDENTIAL = "digest:team:secret"
 def close(address: str, team: bool) -> None:
     """Let all read the chroot, and nothing else; /team in it belongs to the team or to others."""
     hosts, _, chroot = address.partition("/")
-    client = KazooClient(hosts)
+    client = stock_client(hosts)
     client.start()
     try:
         owner = make_digest_acl("team" if team else "others", "secret", all=True)

@@ -32,7 +32,6 @@ from shoal.coordination.session import obstacles
 from shoal.coordination.startup import connect_when_there
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S, START_S, STEADY_SESSION_S, eventually
-from tests.support.zookeeper.ensemble import EnsembleServer, free_ports
 
 NETTY = (
     *("netty-common", "netty-buffer", "netty-transport", "netty-handler", "netty-resolver"),
@@ -173,25 +172,31 @@ async def test_a_port_for_tls(
 
 
 @pytest.fixture
-def lone(tmp_path: Path) -> Iterator[EnsembleServer]:
+def lone(tmp_path: Path) -> Iterator[ZooKeeperServer]:
     """One of three servers; the other two are away."""
-    ports = free_ports(9)
-    peers = list(zip(ports[3:6], ports[6:], strict=True))
-    server = EnsembleServer(tmp_path / "zookeeper", ports[0], find_java(), 1, peers)
+    ports = [free_port() for _ in range(6)]
+    peers = {
+        f"server.{number}": f"{HOST}:{ports[number - 1]}:{ports[number + 2]}"
+        for number in (1, 2, 3)
+    }
+    folder = tmp_path / "zookeeper"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "myid").write_text("1\n", encoding="ascii")
+    server = ConfiguredServer(folder, {"initLimit": 20, "syncLimit": 10, **peers})
     try:
         yield server
     finally:
         server.stop()
 
 
-async def test_a_server_without_a_majority(lone: EnsembleServer) -> None:
+async def test_a_server_without_a_majority(lone: ZooKeeperServer) -> None:
     lone.start()
     await eventually(lambda: says(lone, b"not currently serving"), timeout_s=START_S)
     await failure_of(lone.address, ServerNotServing)
 
 
 async def test_a_server_that_is_read_only(
-    lone: EnsembleServer, monkeypatch: pytest.MonkeyPatch
+    lone: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flags = (*server_module.JVM_FLAGS, "-Dreadonlymode.enabled=true")
     monkeypatch.setattr(server_module, "JVM_FLAGS", flags)

@@ -349,7 +349,7 @@ async def test_who_starts_before_zookeeper_waits_for_it_and_says_so_once(
 
     def make() -> ZkSession:
         made.append(
-            ZkSession(zk_proxied, session_timeout_s=TIMEOUT_S, connect_timeout_s=0.2, name="early")
+            connect(zk_proxied, session_timeout_s=TIMEOUT_S, connect_timeout_s=0.5, name="early")
         )
         return made[-1]
 

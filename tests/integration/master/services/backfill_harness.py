@@ -54,12 +54,15 @@ class Master:
         """Nobody runs tasks here."""
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[Self]:
-        """Own all partitions and run the engine's loop; whatever ends it fails the test."""
+    async def working(self, programs: int = 1) -> AsyncIterator[Self]:
+        """Own all partitions and run the engine's loop; whatever ends it fails the test.
+
+        ``programs``: how many the block starts and waits for; each may take the deadline.
+        """
         await self.engine.take(dict.fromkeys(range(PARTITIONS), self.epoch), f"m{self.epoch}")
         work = asyncio.create_task(self.engine.run())
         try:
-            async with asyncio.timeout(DEADLINE_S):
+            async with asyncio.timeout(programs * DEADLINE_S):
                 yield self
             assert not work.done(), work
         finally:

@@ -62,9 +62,9 @@ async def store(database: Database, place: Path) -> HistoryStore:
 
 
 @asynccontextmanager
-async def keeping(database: Database) -> AsyncIterator[Keeping]:
-    """A master that purges whatever is over, as far as it was exported."""
-    async with Keeping(database, is_exported=True).working() as master:
+async def keeping(database: Database, programs: int = 1) -> AsyncIterator[Keeping]:
+    """A master that purges whatever is over, as far as it was exported; see ``working``."""
+    async with Keeping(database, is_exported=True).working(programs) as master:
         yield master
 
 
@@ -390,8 +390,9 @@ async def test_every_finished_instance_is_in_the_database_or_in_the_history(
             await uow.commit()
         store, ended = HistoryStore(str(place), uid), set()
         workflow_id = await publish(database)
-        async with keeping(database) as master:
-            for step in range(share(12, 6)):
+        steps = share(12, 6)
+        async with keeping(database, steps + 1) as master:
+            for step in range(steps):
                 for number in range(chance.randint(0, 3)):
                     ended.add((await master.run(workflow_id, f"{step}-{number}")).id)
                 if chance.random() < 0.3 and (left := sorted(await ids(database))):

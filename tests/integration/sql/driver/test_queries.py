@@ -1,5 +1,6 @@
 """Queries given to the driver directly answer as those that SQLAlchemy executes."""
 
+import json
 from datetime import datetime
 from pathlib import Path
 
@@ -49,6 +50,37 @@ async def test_time_that_python_cannot_hold_spoils_its_own_row_alone(
             assert isinstance(spoilt, UnreadableValue)
             assert "is not a time of the years 1 to 9999" in spoilt.reason
             assert good == LATER
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason"),
+    [
+        ('{"n": NaN}', "NaN is not a number"),
+        ('{"n": [-Infinity]}', "-Infinity is not a number"),
+        ('{"n": 1e999}', "1e999 is too large"),
+        ('{"n": "\\ud800"}', "half a character"),
+        ('{"\\udfff": 1}', "half a character"),
+        ('{"n": ' + "[" * 100_000, "too many levels"),
+    ],
+)
+async def test_json_that_cannot_be_written_again_spoils_its_own_row_alone(
+    database: Database, stored: str, reason: str
+) -> None:
+    deep = {"n": json.loads("[" * 150 + "]" * 150), "text": "\U0001f41f \\ud800", "x": -1e300}
+    async with database.unit_of_work() as uow:
+        rows = [_event(NOW, 1), _event(NOW, 2) | {"data": deep}]
+        await uow.connection.change([(_INSERT, rows)])
+        change = text("UPDATE event SET data = :stored WHERE task_instance_id = 1")
+        await uow.connection.execute(change, {"stored": stored})
+        query = select(event.c.data).order_by(event.c.task_instance_id)
+        for found in (
+            await uow.connection.rows(query),
+            await uow.connection.fetch(query),
+        ):
+            spoilt, good = [row.data for row in found]
+            assert isinstance(spoilt, UnreadableValue)
+            assert reason in spoilt.reason
+            assert good == deep
 
 
 async def test_rows_are_those_that_sqlalchemy_returns(database: Database) -> None:

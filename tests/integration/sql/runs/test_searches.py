@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shoal.core.runs.commands import Parent
 from shoal.core.runs.events import Begun, StopRequested
@@ -296,3 +297,26 @@ async def test_labels_of_a_run_change(database: Database, runs: list[Run]) -> No
         await uow.commit()
     wanted = InstanceFilter(label=("team=t9",))
     assert await _everything(database, wanted, SortOrder(), 5) == [run.id]
+
+
+@pytest.mark.parametrize("column", ["started_at", "finished_at"])
+async def test_impossible_time_spoils_the_duration_of_its_own_run_alone(
+    database: Database, runs: list[Run], column: str
+) -> None:
+    never = "'infinity'" if database.kind == "postgresql" else str(2**62)
+    bad = runs[0].id
+    for table, key in (("workflow_instance", "id"), ("task_instance", "workflow_instance_id")):
+        async with database.unit_of_work() as uow:
+            await uow.connection.execute(
+                text(f"UPDATE {table} SET {column} = {never} WHERE {key} = {bad}")
+            )
+            await uow.commit()
+
+    order, others = SortOrder(SortKey.DURATION), {run.id for run in runs[1:]}
+    found = await _everything(database, InstanceFilter(), order, 5)
+    assert others <= set(found)
+    lasting = await _everything(database, InstanceFilter(shortest_s=0), SortOrder(), 5)
+    assert {run.id for run in runs[1:] if run.started_at is not None} <= set(lasting)
+    async with database.unit_of_work(read_only=True) as uow:
+        tasks, _ = await uow.tasks.search(TaskFilter(), order, None, 50)
+    assert {task.workflow_instance_id for task in tasks} >= others

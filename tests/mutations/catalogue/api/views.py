@@ -50,6 +50,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         "tests/integration/api/cluster/test_events.py::"
         "test_a_slow_reader_that_coalesces_keeps_the_newest_and_the_order",
     ),
+    Promise.PROGRESS.broken_if(
+        "all event streams are woken in one turn of the event loop",
+        _FEED["_deliver"].never("woken >= WOKEN_AT_ONCE"),
+        "tests/integration/api/cluster/test_events.py::"
+        "test_hundreds_of_listeners_are_woken_a_few_in_each_turn_of_the_loop",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an event is encoded for each stream",
+        _FEED["of"].never("kept is not None and kept[0] is event"),
+        "tests/integration/api/cluster/test_events.py::"
+        "test_event_is_encoded_once_for_all_listeners",
+    ),
     Promise.NOTHING_LOST.broken_if(
         "a fire time before the oldest run that is kept is missing",
         _DAYS["_expected"].replace("max(since, kept_since) if kept_since else since", "since"),

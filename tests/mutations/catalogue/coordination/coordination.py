@@ -163,7 +163,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a block left in doubt of its session leaves its node behind",
-        _OWNERSHIP["__aexit__"].never("self._leftover"),
+        _OWNERSHIP["_end"].never("self._leftover"),
         f"{_TEST_SHARED_SESSION}::"
         "test_candidate_that_leaves_a_session_in_doubt_leaves_no_node_behind",
     ),

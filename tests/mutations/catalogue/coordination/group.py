@@ -116,6 +116,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         "tests/integration/coordination/group/test_group_store.py::"
         "test_changes_on_one_view_are_one_write_and_later_ones_are_refused",
     ),
+    Promise.PROGRESS.broken_if(
+        "each member of a group reads and writes for itself",
+        _STORE["group_store"].replace("stores.get(name)", "None"),
+        "tests/integration/coordination/group/test_group_store.py::"
+        "test_changes_on_one_view_are_one_write_and_later_ones_are_refused",
+    ),
     Promise.SELF_FENCE.broken_if(
         "a member of a group keeps its partitions until its session is known to be lost",
         _GROUP["_live"].replace("self._session.unproven", "self._session.lost"),

@@ -1,4 +1,4 @@
-"""What ZooKeeper would not accept is refused before it is sent."""
+"""What ZooKeeper would not accept is not sent, and to a stranger in its place nothing."""
 
 from tests.mutations.mutation import Mutation, Promise
 from tests.mutations.place import Place
@@ -17,7 +17,24 @@ _OBSTACLES = "tests/integration/coordination/session/test_obstacles.py"
 _CREDENTIALS = "tests/integration/coordination/session/test_credentials.py"
 _LIMITS = "tests/integration/coordination/session/test_limits.py"
 
+_SECURE = "tests/integration/coordination/session/test_secure.py"
+
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.SECRETS_STAY.broken_if(
+        "a ZooKeeper server is believed whatever its certificate says",
+        Place("shoal.coordination.session.security.tls")["context"].replace(
+            "ssl.create_default_context(cafile=self.ca)", "ssl._create_unverified_context()"
+        ),
+        f"{_SECURE}::test_a_server_that_is_not_the_right_one_gets_nothing[another name]",
+    ),
+    Promise.SECRETS_STAY.broken_if(
+        "a ZooKeeper server need not know the password",
+        Place("shoal.coordination.session.security.digest_md5")["verify"].never(
+            "not self._proof or not hmac.compare_digest(shown, self._proof)"
+        ),
+        "tests/unit/coordination/session/test_digest_md5.py"
+        "::test_a_server_has_to_prove_that_it_knows_the_password",
+    ),
     Promise.PROGRESS.broken_if(
         "a request that is too large for the server is sent",
         _WIRE["serialize"].never("size > limit"),

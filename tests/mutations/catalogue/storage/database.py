@@ -11,13 +11,25 @@ _REVISION = Place("shoal.sql.migrations.versions.0027_schema")
 _COMMAND_TABLES = Place("shoal.sql.schema.commands")
 _SCHEDULES = Place("shoal.sql.repositories.definitions.schedules")
 _POOL = Place("shoal.sql.driver.sqlite.pool")
+_MIGRATION = Place("shoal.sql.schema.migrate")
 _TESTS = "tests/integration/sql"
+_TEST_BUILDS = f"{_TESTS}/upkeep/test_index_builds.py"
 _TEST_FENCING = f"{_TESTS}/runs/test_fencing.py"
 _TEST_CHANGES = f"{_TESTS}/runs/test_changes.py"
 _TEST_COMMANDS = f"{_TESTS}/runs/test_commands.py"
 _TEST_SCHEDULES = f"{_TESTS}/definitions/test_schedules.py"
 
 MUTATIONS: tuple[Mutation, ...] = (
+    Promise.PROGRESS.broken_if(
+        "a migration locks a table with rows while it creates an index",
+        _MIGRATION["may_create_index"].replace("connection.dialect.name != 'postgresql'", "True"),
+        f"{_TEST_BUILDS}::test_index_of_a_table_with_rows_is_built_while_others_write",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an index whose build was interrupted stays invalid",
+        _MIGRATION["_to_build"].replace("bool(row.indisvalid)", "True"),
+        f"{_TEST_BUILDS}::test_interrupted_build_is_dropped_and_done_again",
+    ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "the fence does not compare epochs",
         _PARTITIONS["require"].replace("present.get(n) != epoch", "n not in present"),

@@ -20,6 +20,7 @@ from shoal.coordination.assignors import (
     round_robin,
     sticky,
 )
+from shoal.coordination.assignors.coverage import assign_covered
 from shoal.coordination.errors import DuplicateMember
 
 TOPICS = ["jobs", "mail", "audit", "gone"]  # "gone" has no partitions
@@ -319,3 +320,25 @@ def test_modulo_is_predictable() -> None:
         "b": [Partition("jobs", 1), Partition("jobs", 3)],
         "c": [],
     }
+
+
+@ANY
+@given(st.lists(counts, min_size=1, max_size=5), st.data())
+def test_members_that_disagree_about_counts_get_only_what_they_know_and_leave_nothing(
+    assignor: Assignor, known: list[dict[str, int]], data: st.DataObject
+) -> None:
+    by_name = dict(zip("abcde", known, strict=False))
+    largest: dict[str, int] = {}
+    for each in known:
+        largest |= {topic: max(count, largest.get(topic, 0)) for topic, count in each.items()}
+    members = [
+        GroupMember(name, tuple(each), tuple(data.draw(claims)), data.draw(st.integers(-1, 3)))
+        for name, each in by_name.items()
+    ]
+    assigned = assign_covered(assignor, largest, members, by_name)
+    for _ in range(2 if assignor is cooperative_sticky else 0):  # what is to move moves
+        members = [replace(m, owned=tuple(assigned[m.id]), generation=9) for m in members]
+        assigned = assign_covered(assignor, largest, members, by_name)
+    for name, given_to in assigned.items():
+        assert all(each.index < by_name[name].get(each.topic, 0) for each in given_to)
+    assert flat(assigned) == wanted(largest, members)

@@ -58,7 +58,7 @@ class PostgresqlLink:
         # SQLAlchemy is in one transaction for good, as far as it knows: ours begin and end here.
         self._driver.carry = self._send
         self._release = release
-        self._begin = PipelineStatement("BEGIN")
+        self._begin: PipelineStatement | None = PipelineStatement("BEGIN")
         self._demands: list[_Demand] = []
         self._used_s = time.monotonic()
         self.is_useless = False  # the server has said what no later transaction can get past
@@ -100,8 +100,8 @@ class PostgresqlLink:
     # -- the transaction ---------------------------------------------------------------------
 
     def begin(self, statement: str) -> None:
-        """Begin, as soon as there is something to be done."""
-        self._begin = PipelineStatement(statement)
+        """Begin, as soon as there is something to be done; "": each statement is by itself."""
+        self._begin = PipelineStatement(statement) if statement else None
 
     async def run(self, work: Callable[[SyncConnection], T], length: Length) -> T:
         """Return what ``work`` makes of the connection; the event loop goes on meanwhile."""
@@ -197,7 +197,7 @@ class PostgresqlLink:
         """
         demands, self._demands = self._demands, []
         ahead = [statement for _, statement, _ in demands]
-        if self.is_idle:
+        if self._begin is not None and self.is_idle:
             ahead.insert(0, self._begin)
         answers: list[PGresult] = []
         for together in batched(chain(ahead, statements), MOST_SHORT_ROWS):

@@ -35,6 +35,7 @@ _ENFORCED = {"client_encoding": "UTF8"}
 
 _WRITING = "BEGIN"
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WITHOUT = ""
 
 # A process that is stopped in the middle of a transaction must not keep its successor from
 # raising the epoch: the server ends such sessions, and with them their locks.
@@ -110,6 +111,10 @@ class PostgresqlConnections:
     def reading(self) -> "PostgresqlConnections":
         """Return the same pool, for transactions that see one snapshot and cannot write."""
         return PostgresqlConnections(self._pool, _READING)
+
+    def without_transactions(self) -> "PostgresqlConnections":
+        """Return the same pool, for statements that refuse to be part of a transaction."""
+        return PostgresqlConnections(self._pool, _WITHOUT)
 
     async def open(self) -> Connection:
         """Return a connection in a transaction; to be closed. Raises SqlError."""

@@ -15,7 +15,7 @@ from shoal.sql.schema.tables import instance_label
 
 
 class Lasted(FunctionElement[float]):
-    """``Lasted(end, start)``: the seconds between two instants; NULL if one of them is."""
+    """``Lasted(end, start)``: the seconds between two instants; NULL if one is NULL or infinite."""
 
     name = "lasted"
     type = Float()
@@ -90,4 +90,6 @@ def _sqlite(element: Lasted, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(Lasted, "postgresql")
 def _postgresql(element: Lasted, compiler: SQLCompiler, **options: Any) -> str:
     end, start = (compiler.process(one, **options) for one in element.clauses)
-    return f"CAST(extract(epoch FROM ({end} - {start})) AS double precision)"
+    took = f"CAST(extract(epoch FROM ({end} - {start})) AS double precision)"
+    # PostgreSQL cannot subtract infinite times: one such row would be an error of the whole query.
+    return f"CASE WHEN isfinite({end}) AND isfinite({start}) THEN {took} END"

@@ -1,0 +1,1 @@
+"""What a connection to ZooKeeper needs to be encrypted and authenticated."""
