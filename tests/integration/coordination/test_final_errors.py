@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from shoal.coordination import (
@@ -22,6 +21,7 @@ from shoal.coordination.messages import Consumer, Producer
 from tests.integration.coordination.conftest import connect
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, STEADY_SESSION_S, eventually
+from tests.support.zookeeper.secure import stock_client
 
 
 async def close(address: str, path: str, *, readable: bool = True) -> None:
@@ -29,7 +29,7 @@ async def close(address: str, path: str, *, readable: bool = True) -> None:
 
     def work() -> None:
         hosts, _, chroot = address.partition("/")
-        client = KazooClient(hosts)
+        client = stock_client(hosts)
         client.start(DEADLINE_S)
         try:
             client.ensure_path(f"/{chroot}{path}")
