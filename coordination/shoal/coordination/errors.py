@@ -7,7 +7,7 @@
     ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
     │   └── UnknownHost, NothingListens, ServerSilent, ServerNotServing, ServerReadOnly,
-    │       TooManyConnections, TlsServer, PlainServer, CertificateRefused,
+    │       TooManyConnections, TlsServer, ClearServer, UntrustedServer, UntrustedClient,
     │       NoZooKeeper, SessionRefused                            … all for this reason
     ├── CredentialRefused    the servers do not take who we say we are
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
@@ -67,20 +67,22 @@ class Obstacle(StrEnum):
         "its zoo.cfg), or is a proxy without a server behind it"
     )
     TLS = (
-        "it speaks TLS on this port, and this process does not; use the port of its clientPort, or "
-        "set `zookeeper_tls` (tls of ZkSession)"
+        "it speaks TLS on this port, and this client does not; set `zookeeper_tls` (tls of "
+        "ZkSession), or use the port of its clientPort, not that of its secureClientPort"
     )
     NO_TLS = (
-        "it does not speak TLS on this port, and this process does; use the port of its "
-        "secureClientPort, or leave `zookeeper_tls` (tls of ZkSession) out"
+        "it does not speak TLS on this port; use the port of its secureClientPort, or leave out "
+        "`zookeeper_tls` (tls of ZkSession)"
     )
-    TLS_NAME = (
-        "its certificate is for another name; write the name that the certificate has into the "
-        "address, or let it be made for this one"
+    UNTRUSTED = (
+        "its certificate is for another name, not valid at this time, or not by an authority that "
+        "this process trusts; correct the host in the address, the certificate, or "
+        "`zookeeper_tls_ca` (ca of Tls)"
     )
-    TLS_UNTRUSTED = (
-        "its certificate is not trusted here (unknown authority, expired, or not valid yet); give "
-        "its authority as `zookeeper_tls_ca` (ca of Tls), or renew it"
+    WANTS_CERTIFICATE = (
+        "it does not accept the certificate of this process, or misses one; set "
+        "`zookeeper_tls_cert` and `zookeeper_tls_key` (certificate and key of Tls) to one that the "
+        "server trusts"
     )
     NO_ZOOKEEPER = "what listens on this port is not a ZooKeeper server; correct the port"
     REFUSES = (
@@ -146,11 +148,15 @@ class TlsServer(CannotConnect):
     pass
 
 
-class PlainServer(CannotConnect):
+class ClearServer(CannotConnect):
     pass
 
 
-class CertificateRefused(CannotConnect):
+class UntrustedServer(CannotConnect):
+    pass
+
+
+class UntrustedClient(CannotConnect):
     pass
 
 
@@ -171,9 +177,9 @@ _BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
     Obstacle.READ_ONLY: ServerReadOnly,
     Obstacle.CLOSES_AT_ONCE: TooManyConnections,
     Obstacle.TLS: TlsServer,
-    Obstacle.NO_TLS: PlainServer,
-    Obstacle.TLS_NAME: CertificateRefused,
-    Obstacle.TLS_UNTRUSTED: CertificateRefused,
+    Obstacle.NO_TLS: ClearServer,
+    Obstacle.UNTRUSTED: UntrustedServer,
+    Obstacle.WANTS_CERTIFICATE: UntrustedClient,
     Obstacle.NO_ZOOKEEPER: NoZooKeeper,
     Obstacle.REFUSES: SessionRefused,
 }

@@ -25,6 +25,7 @@ _SPEC_JUNK = (*_JUNK, '{"name":"w","tasks":[{"name":"a","type":"SHELL"}],"of_a_n
 _READY_S = 60.0  # for the victim to come to where it is to be struck
 _ASIDE_S = 40.0  # for a master to read the row
 _RELEASED_S = 90.0  # two tries again, and a takeover
+_BESIDE_S = 120.0  # for another run to end, and for a second try of the quarantined one
 _LOOK_S = 0.2
 _SERVED_S = 40.0  # for a page to be shown
 _EVENTS = 3
@@ -190,6 +191,41 @@ class JunkParameters(_JunkRow):
 
     name = "junk-row-instance"
     table, column = "workflow_instance", "parameters"
+
+
+class StayQuarantined(JunkParameters):
+    """The row is repaired late: the run is tried again and again, and others end meanwhile."""
+
+    name = "junk-row-stays"
+    _tries = 0
+    _passed = 0
+
+    async def hold(self, cluster: Cluster) -> None:
+        if not self._told:
+            return
+        ended = "SELECT count(*) FROM workflow_instance WHERE finished_at IS NOT NULL"
+        [(before,)] = await self._rows(cluster, ended)
+        async with Api(cluster.url, cluster.token) as api:
+            # Another run of the same workflow: only the row of the first one is damaged.
+            body = {"type": "START", "project": "default", "workflow": self._key}
+            command = await api.command(f"{self._key}-beside", body)
+            beside = int((await api.outcome(command))["result_instance_id"])
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _BESIDE_S
+        query = "SELECT state FROM workflow_instance WHERE id = %s"
+        while (await self._rows(cluster, query, beside))[0][0] != "SUCCEEDED" or self._tries < 2:
+            if loop.time() > deadline:
+                raise NotWhole(f"{self._tries} tries of {self._item}; run {beside} has not ended")
+            await asyncio.sleep(_LOOK_S)
+            tries = "SELECT tries FROM quarantine WHERE kind = %s AND item = %s"
+            found = await self._rows(cluster, tries, self.kind, self._item)
+            self._tries = max(self._tries, *(count for (count,) in found), 0)
+        [(after,)] = await self._rows(cluster, ended)
+        self._passed = after - before
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        has_bitten, said = super().bit(after)
+        return has_bitten, f"{self._passed} other runs ended, {self._tries} tries; {said}"
 
 
 class JunkOutputs(_JunkRow):

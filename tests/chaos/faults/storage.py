@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from shoal.coordination.errors import CoordinationError
-from tests.chaos.cluster.cluster import SQLITE, Cluster
+from tests.chaos.cluster.cluster import SQLITE, Cluster, NotWhole
 from tests.chaos.cluster.machine import Machine
 from tests.chaos.cluster.queries import fetch
 from tests.chaos.cluster.sandbox import SmallDisk
 from tests.chaos.cluster.sink import Mood
+from tests.chaos.faults.database_work import SHOWN_S, is_ready
 from tests.chaos.faults.fault import SERVER_ONLY, Fault, Skipped, effects
 from tests.chaos.observer import NotVisible, View
 
@@ -151,6 +152,59 @@ class FillDatabaseDisk(FillDisk):
 
     def disk(self, cluster: Cluster) -> SmallDisk | None:
         return cluster.database_disk
+
+
+class MoveSqlite(Fault):
+    """The SQLite file is moved away while all use it, or an empty file takes its place.
+
+    Nothing may be written to the place, and each role says so instead of storing what is lost.
+    """
+
+    name = "moved-sqlite"
+    hurts = frozenset({"database"})
+    databases = frozenset({SQLITE})
+    alone: ClassVar[bool] = True  # nothing can be looked at meanwhile
+    costs_workers = False
+    _shown = ""
+
+    async def begin(self, cluster: Cluster) -> None:
+        path = Path(cluster.database.url.removeprefix("sqlite:///"))
+        is_replaced = self.dice.random() < 0.5
+        self.target = f"{path.name}, {'an empty file in its place' if is_replaced else 'moved'}"
+        # The file goes first and comes last: who opens it finds its log, or does not find it.
+        self._files = [Path(f"{path}{end}") for end in ("", "-wal", "-shm")]
+        self._away = [file.with_name(f"{file.name}.away") for file in self._files]
+        self._move(is_replaced=is_replaced)
+
+    def _move(self, *, is_replaced: bool) -> None:
+        for file, away in zip(self._files, self._away, strict=True):
+            with suppress(FileNotFoundError):
+                file.rename(away)
+        if is_replaced:
+            self._files[0].touch()
+
+    async def hold(self, cluster: Cluster) -> None:
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        ends_s = begun_s + SHOWN_S + self.dice.uniform(0.0, 2.0) * cluster.timeout_s
+        while loop.time() < ends_s:
+            if not self._shown and not await is_ready(cluster):
+                self._shown = f"not ready after {loop.time() - begun_s:.1f} s"
+            await asyncio.sleep(_LOOK_S)
+        self._written = sum(file.stat().st_size for file in self._files if file.exists())
+
+    async def heal(self, cluster: Cluster) -> None:
+        for file, away in reversed([*zip(self._files, self._away, strict=True)]):
+            file.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                away.rename(file)
+        if self._written:
+            raise NotWhole(f"{self._written} bytes were written in place of the moved database")
+        if not self._shown:
+            raise NotWhole(f"the API is ready although its database was away for {SHOWN_S:g} s")
+
+    def bit(self, after: View) -> tuple[bool, str]:
+        return bool(self._shown), f"{self._shown}; {effects(self.before, after)}"
 
 
 class FillPostgres(FillDisk):

@@ -312,7 +312,7 @@ FIGURES: Sequence[Figure] = (
             "freeze-database",
             "hung-standby",
             "read-only-database",
-            "moved-database",
+            "moved-",
         ),
         f"{_NOTHING_TWICE}; whole again ≤ T + 10 s after the others in the database are done",
         recoveries,

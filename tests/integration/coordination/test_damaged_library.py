@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shoal.coordination import Election, ElectionListener, ZkSession, leader_of, raise_fence, znodes
-from shoal.coordination.messages import Consumer, Producer
+from shoal.coordination.messages import Consumer, Producer, dead_letters
 from shoal.coordination.messages.paths import PartitionPaths
 from tests.integration.coordination.group.group_bench import QUICK
 from tests.support.waiting import DEADLINE_S, eventually
@@ -62,6 +62,48 @@ async def test_new_owner_finds_what_waits_behind_a_damaged_tail(session: ZkSessi
     await session.create(f"{paths.waiting_bucket(0)}/junk")
     async with Consumer(session, "mail", "me", group_settings=QUICK) as consumer:
         for number in range(3):
+            async with asyncio.timeout(DEADLINE_S):
+                delivery = await anext(consumer)
+                assert delivery.payload == b"%d" % number
+                await delivery.ack()
+
+
+async def test_names_of_other_programs_among_messages_deliver_nothing_twice(
+    session: ZkSession,
+) -> None:
+    paths = PartitionPaths("mail", 0)
+    names = ("0", "00", "9" * 12, "9" * 5000, "junk", "\u0661", "000000000001")
+    async with Producer(session, "mail", partitions=1) as producer:
+        for number in range(3):
+            await producer.put("k", b"%d" % number, message_id=str(number))
+        for folder in (paths.waiting, paths.waiting_bucket(7), f"{paths.dead}/{0:09d}", paths.ids):
+            await session.ensure(folder)
+            for name in names:
+                await session.create(f"{folder}/{name}")
+        assert [each.number for each in await dead_letters(session, "mail")] == [1, 10**12 - 1]
+        async with Consumer(session, "mail", "me", group_settings=QUICK) as consumer:
+            for number in range(3):
+                async with asyncio.timeout(DEADLINE_S):
+                    delivery = await anext(consumer)
+                    assert delivery.payload == b"%d" % number
+                    await delivery.ack()
+            await session.set(paths.tail, b"junk")
+            await producer.put("k", b"last", message_id="last")
+            async with asyncio.timeout(DEADLINE_S):
+                assert (await anext(consumer)).payload == b"last"
+
+
+async def test_tail_that_is_deleted_is_made_again_behind_what_waits(session: ZkSession) -> None:
+    paths = PartitionPaths("mail", 0)
+    for number in range(3):
+        async with Producer(session, "mail", partitions=1) as producer:
+            await producer.put("k", b"%d" % number, message_id=str(number))
+        await session.delete(paths.tail)
+    async with Consumer(session, "mail", "me", group_settings=QUICK) as consumer:
+        await eventually(lambda: consumer.partitions)
+        async with Producer(session, "mail", partitions=1) as producer:
+            await producer.put("k", b"3", message_id="3")
+        for number in range(4):
             async with asyncio.timeout(DEADLINE_S):
                 delivery = await anext(consumer)
                 assert delivery.payload == b"%d" % number

@@ -292,7 +292,9 @@ class OwnedPartition:
         """List what our predecessors left in a bucket."""
         numbers = await numbers_in(self._session, self._paths.waiting_bucket(bucket))
         # What came after we began is found by its number.
-        first = [number for number in numbers if number < self._position]
+        first = [
+            number for number in numbers if number < self._position and number // BUCKET == bucket
+        ]
         self._listed.extend(first)
         if not first:
             self._finished.add(bucket)

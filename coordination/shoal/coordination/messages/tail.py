@@ -6,6 +6,7 @@ because other producers would have to live by it.
 
 import asyncio
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,7 +21,7 @@ from shoal.coordination.errors import (
     NoNode,
     TransactionFailed,
 )
-from shoal.coordination.messages.paths import PartitionPaths, parent
+from shoal.coordination.messages.paths import BUCKET, PartitionPaths, parent
 from shoal.coordination.session.documents import read_json
 from shoal.coordination.session.nodes import Create, Delete, Node, Operation, SetData
 from shoal.coordination.session.session import ZkSession
@@ -29,6 +30,7 @@ from shoal.coordination.session.wire import Stat
 log = structlog.get_logger()
 
 MOST = 10**12  # numbers of messages have twelve digits
+_NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +63,29 @@ async def read_tail(session: ZkSession, paths: PartitionPaths, node: Node) -> Ta
         return TailState.decode(node.data)
     except ValueError as error:
         # Every put has written it once, so its version is not below any number that was given.
-        # The largest generation is the present one; the next put begins another.
-        numbers = [node.stat.version]
-        for place in (paths.waiting, paths.dead):
-            for bucket in await numbers_in(session, place):
-                numbers += [
-                    number + 1 for number in await numbers_in(session, f"{place}/{bucket:09d}")
-                ]
-        generations = await numbers_in(session, paths.ids)
-        # It counts as begun when the damage was done: ids are kept too long rather than too short.
-        state = TailState(
-            next=max(numbers),
-            generation=max(generations, default=1),
+        # The generation counts as begun when the damage was done: ids are kept too long rather
+        # than too short.
+        state = await _derive(session, paths)
+        state = replace(
+            state,
+            next=max(state.next, node.stat.version),
             generation_s=node.stat.mtime_ms / 1000,
         )
         await quarantine.isolate(session, paths.tail, node, str(error), put=state.encode())
         return None
+
+
+async def _derive(session: ZkSession, paths: PartitionPaths) -> TailState:
+    """Return a tail behind all messages that are there, in the generation of the latest ids."""
+    following = 0
+    for place in (paths.waiting, paths.dead):
+        for bucket in await numbers_in(session, place):
+            for number in await numbers_in(session, f"{place}/{bucket:09d}"):
+                if number // BUCKET == bucket and number < MOST - 1:
+                    following = max(following, number + 1)
+    found = await numbers_in(session, paths.ids)
+    generations = [each for each in found if 0 < each < MOST // 1000]
+    return TailState(next=following, generation=max(generations, default=1))
 
 
 async def numbers_in(session: ZkSession, path: str) -> list[int]:
@@ -85,7 +94,7 @@ async def numbers_in(session: ZkSession, path: str) -> list[int]:
         names = (await session.children(path)).names
     except NoNode:
         return []
-    return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
+    return sorted({int(name) for name in names if _NUMBER.fullmatch(name)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +200,10 @@ class Tail:
         try:
             node = await self._session.get(self._paths.tail)
         except NoNode:
+            # It may have been deleted while messages waited.
+            derived = await _derive(self._session, self._paths)
             with suppress(NodeExists):
-                await self._session.create(self._paths.tail, TailState().encode(), makepath=True)
+                await self._session.create(self._paths.tail, derived.encode(), makepath=True)
             node = await self._session.get(self._paths.tail)
         while (state := await read_tail(self._session, self._paths, node)) is None:
             node = await self._session.get(self._paths.tail)

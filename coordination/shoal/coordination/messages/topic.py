@@ -17,6 +17,7 @@ VERSION = 1
 DEFAULT_PARTITIONS = 128
 MOST_PARTITIONS = 1000  # three digits
 _NAME = re.compile(r"[0-9]{3}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ async def dead_letters(session: ZkSession, topic: str) -> list[DeadLetter]:
     for paths in await _partitions(session, topic):
         ((_, buckets),) = await _list(session, [paths.dead])
         places = [f"{paths.dead}/{bucket}" for bucket in buckets]
-        for place, names in await _list(session, places):
+        for place, children in await _list(session, places):
+            names = [name for name in children if _NUMBER.fullmatch(name)]
             gets = [session.get(f"{place}/{name}") for name in names]
             nodes = await asyncio.gather(*gets, return_exceptions=True)
             for name, node in zip(names, nodes, strict=True):

@@ -477,7 +477,8 @@ class ZkSession(Requests):
             self._probes_ended.clear()
 
     def _probe(self, server: str, address: tuple[str, int]) -> None:
-        obstacle = obstacles.probe(address, with_tls=self._tls is not None)
+        host = server.rpartition(":")[0].strip("[]")
+        obstacle = obstacles.probe(address, self._tls, host)
         self._post(self._probed, server, obstacle)
 
     def _probed(self, server: str, obstacle: Obstacle) -> None:

@@ -15,14 +15,12 @@ import structlog.testing
 from shoal.client.local import zookeeper as server_module
 from shoal.client.local.java import find_java
 from shoal.client.local.zookeeper import HOST, ZooKeeperServer, four_letter_word, free_port
-from shoal.coordination import Tls, ZkSession
+from shoal.coordination import ZkSession
 from shoal.coordination.errors import (
     CannotConnect,
-    CertificateRefused,
     NothingListens,
     NoZooKeeper,
     Obstacle,
-    PlainServer,
     ServerNotServing,
     ServerReadOnly,
     ServerSilent,
@@ -35,7 +33,7 @@ from shoal.coordination.session import obstacles
 from shoal.coordination.startup import connect_when_there
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S, START_S, STEADY_SESSION_S, eventually
-from tests.support.zookeeper.secure import NETTY, SecureServer, Security
+from tests.support.zookeeper.secure import NETTY
 
 UNKNOWN = "no-such-host.invalid:2181"  # by RFC 6761 never a name of anything
 
@@ -167,30 +165,6 @@ async def test_a_port_for_tls(
     with ConfiguredServer(tmp_path / "zookeeper", settings):
         error = await failure_of(f"{HOST}:{port}", TlsServer)
     assert "`zookeeper_tls` (tls of ZkSession)" in str(error)
-
-
-async def test_a_port_without_tls(own_server: ZooKeeperServer) -> None:
-    await failure_of(own_server.address, PlainServer, tls=Tls())
-
-
-async def test_a_certificate_that_is_not_trusted_or_for_another_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = SecureServer(tmp_path / "zookeeper", free_port(), find_java(), Security(tmp_path))
-    resolve = socket.getaddrinfo
-
-    def resolve_here(host: str, *args: Any, **options: Any) -> Any:
-        return resolve(HOST if host == "elsewhere.test" else host, *args, **options)
-
-    with server:
-        options = server.security.options
-        others = Security(tmp_path / "others").tls
-        error = await failure_of(server.address, CertificateRefused, **(options | {"tls": others}))
-        assert error.obstacles == {server.address: Obstacle.TLS_UNTRUSTED}
-        monkeypatch.setattr(socket, "getaddrinfo", resolve_here)
-        address = f"elsewhere.test:{server.secure_port}"
-        error = await failure_of(address, CertificateRefused, **options)
-        assert error.obstacles == {address: Obstacle.TLS_NAME}
 
 
 @pytest.fixture

@@ -89,6 +89,16 @@ async def test_index_of_a_table_with_rows_is_built_while_others_write(
         assert await ask(writer, SHOWN) == [True]
 
 
+async def test_processes_that_migrate_at_once_do_not_wait_for_each_other_in_a_circle(
+    old_database: Database, plain_url: str
+) -> None:
+    """One builds, which waits for the snapshots of all that wait for it inside a statement."""
+    async with asyncio.timeout(DEADLINE_S):
+        await asyncio.gather(*(old_database.migrate() for _ in range(4)))
+    async with session(plain_url) as other:
+        assert await ask(other, SHOWN) == [True]
+
+
 async def test_interrupted_build_is_dropped_and_done_again(
     database: Database, plain_url: str
 ) -> None:

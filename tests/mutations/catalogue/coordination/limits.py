@@ -25,7 +25,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         Place("shoal.coordination.session.security.tls")["context"].replace(
             "ssl.create_default_context(cafile=self.ca)", "ssl._create_unverified_context()"
         ),
-        f"{_SECURE}::test_a_server_that_is_not_the_right_one_gets_nothing[another name]",
+        f"{_SECURE}::test_a_server_that_is_not_the_right_one_gets_nothing"
+        "[another name-UntrustedServer]",
     ),
     Promise.SECRETS_STAY.broken_if(
         "a ZooKeeper server need not know the password",
