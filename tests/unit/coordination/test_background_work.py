@@ -23,7 +23,7 @@ from tests.support.simulation.zookeeper import SimulatedServer, simulated_sessio
 
 LIBRARY = Path(shoal.coordination.__file__).parent
 
-REPEATED = "a loop: the error is logged, and the loop begins again a second later"
+REPEATED = "a loop: it logs the error and begins again a second later, unless that is final"
 ENDS = "its object ends with the error, and raises it to all that wait"
 LOGGED = "work of its own that nothing waits for: the error is logged"
 AWAITED = "its starter awaits it, and gets the error"
@@ -40,8 +40,11 @@ STARTED: dict[tuple[str, str, str], str] = {
     ("cluster/membership.py", "Members.__aenter__", "keep_running"): REPEATED,
     ("cluster/membership.py", "Membership.__aenter__", "create_task"): WAIT,
     ("cluster/membership.py", "Membership.__aenter__", "start"): ENDS,
+    ("cluster/membership.py", "Membership.__aexit__", "start"): LOGGED,
+    ("cluster/membership.py", "Membership._delete_leftover", "create_task"): WAIT,
     ("cluster/notifications.py", "Notifications.__aenter__", "keep_running"): REPEATED,
     ("cluster/tree.py", "TreeKeeper.__aenter__", "keep_running"): REPEATED,
+    ("cluster/tree.py", "TreeKeeper._until", "create_task"): WAIT,
     ("group/group.py", "Group.__aenter__", "create_task"): WAIT,
     ("group/group.py", "Group.__aenter__", "start"): ENDS,
     ("group/group.py", "Group.__aexit__", "start"): LOGGED,
