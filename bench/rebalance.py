@@ -51,7 +51,7 @@ class Counts:
     def watch(self, session: ZkSession) -> None:
         """Count what ``session`` sends and receives from now on."""
         client: Any = session._client
-        submit, receive = client.submit, client._connection._receive
+        submit, receive = client.submit, client._connection._received_now
 
         def counted(request: Any, body: bytes, *rest: Any) -> None:
             if type(request).__name__ != "Sync":
@@ -59,12 +59,12 @@ class Counts:
                 self.sent += len(body)
             submit(request, body, *rest)
 
-        def received(timeout: float) -> bytes:
-            chunk: bytes = receive(timeout)
+        def received() -> bytes:
+            chunk: bytes = receive()
             self.received += len(chunk)
             return chunk
 
-        client.submit, client._connection._receive = counted, received
+        client.submit, client._connection._received_now = counted, received
 
 
 # ---------------------------------------------------------------------- the members' process

@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from shoal.coordination.errors import CoordinationError
 from shoal.runtime.limits import memory_shortage
 
 log = structlog.get_logger()
@@ -24,9 +25,12 @@ def keep_running(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> as
     """Run ``work()`` as a task; log a failure, and run it again after ``RESTART_S``.
 
     For loops that read everything when they begin. For what must not go on after an error
-    there is ``start``.
+    there is ``start``. An error that ``is_final`` ends the task: no repetition helps.
     """
-    return asyncio.create_task(_again_and_again(work, name), name=name)
+    task = asyncio.create_task(_again_and_again(work, name), name=name)
+    # Its error is in the log: that nothing awaits the task is not worth another line.
+    task.add_done_callback(lambda over: over.cancelled() or over.exception())
+    return task
 
 
 async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
@@ -35,6 +39,9 @@ async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: 
             await work()
         except Exception as error:
             memory_shortage.report(error)
+            if isinstance(error, CoordinationError) and error.is_final:
+                log.error("background loop ended", loop=name, error=str(error))
+                raise
             log.exception("background loop failed; it begins again", loop=name)
             await asyncio.sleep(RESTART_S)
         else:
@@ -48,6 +55,14 @@ def is_cancelled() -> bool:
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+async def ended(task: asyncio.Task[Any] | None) -> None:
+    """Return when ``task`` has ended or was stopped. Raises what has ended it."""
+    if task:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
 
 
 async def stop(task: asyncio.Task[Any] | None) -> None:

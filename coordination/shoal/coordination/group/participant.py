@@ -78,7 +78,7 @@ class Participant:
         chore = _chore(group, registered, now_s)
         match group.state:
             case GroupState.PREPARING_REBALANCE:
-                return self._prepare(me, chore)
+                return self._prepare(group, me, chore)
             case GroupState.COMPLETING_REBALANCE:
                 return ParticipantStep(request=self._assign_or_wait(group, me) or chore)
             case GroupState.STABLE:
@@ -119,11 +119,26 @@ class Participant:
         self._claim.ask(self.id, old.id if old else None)
         return ParticipantStep(lost=lost, request=request)
 
-    def _prepare(self, me: MemberState, chore: Request | None) -> ParticipantStep:
+    def _prepare(
+        self, group: GroupMetadata, me: MemberState, chore: Request | None
+    ) -> ParticipantStep:
         if me.is_joining:
             return ParticipantStep(request=chore)
-        revoked = () if self._cooperative else self._drop()
+        revoked = self._move_on(group) if self._cooperative else self._drop()
         return ParticipantStep(revoked=revoked, request=self._join(self.id))
+
+    def _move_on(self, group: GroupMetadata) -> tuple[Partition, ...]:
+        """Return what the member must give up by an assignment that it has not seen in time.
+
+        Another member has joined again already, because it had to give something up. If this one
+        kept what it has until the next assignment, each of them would cost a generation.
+        """
+        if not group.assignment or self.generation == group.generation:
+            return ()
+        target = group.assignment.get(self.id, ())
+        revoked = tuple(sorted(self.owned.difference(target)))
+        self.owned.intersection_update(target)
+        return revoked
 
     def _assign_or_wait(self, group: GroupMetadata, me: MemberState) -> Request | None:
         if self.id == group.leader_id:

@@ -97,7 +97,7 @@ class BalancedJobs:
 
     async def wait(self) -> None:
         """Return when the block has been left. Raises what has ended our part before that."""
-        await self._share.group.wait()
+        await self._share.wait()
 
     async def _begin(self, partition: Partition, epoch: int) -> None:
         job = partition.topic

@@ -18,7 +18,7 @@ class Traffic:
             self._watch(session._client)
 
     def _watch(self, client: Any) -> None:
-        submit, receive = client.submit, client._connection._receive
+        submit, receive = client.submit, client._connection._received_now
 
         def submitted(request: Any, body: bytes, *rest: Any) -> None:
             kind = type(request).__name__.removeprefix("_")
@@ -27,9 +27,9 @@ class Traffic:
                 self.bytes += len(body)
             submit(request, body, *rest)
 
-        def received(timeout: float) -> bytes:
-            chunk: bytes = receive(timeout)
+        def received() -> bytes:
+            chunk: bytes = receive()
             self.bytes += len(chunk)
             return chunk
 
-        client.submit, client._connection._receive = submitted, received
+        client.submit, client._connection._received_now = submitted, received

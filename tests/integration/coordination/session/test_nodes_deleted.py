@@ -75,7 +75,7 @@ async def test_owner_notices_although_no_watch_fires(
     tree: ZkSession, zk_chroot: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A watch is a hint: the nodes are read anew all the same."""
-    monkeypatch.setattr(ownership._Hold, "node_changed", lambda _, __: None)
+    monkeypatch.setattr(ownership.Ownership, "_node_changed", lambda _, __: None)
     async with connect(zk_chroot) as other, owner(tree, "m1", [0], reread_s=0.2) as recorder:
         await eventually(lambda: recorder.all("acquired"))
         await delete(other, [layout.owner(0)])

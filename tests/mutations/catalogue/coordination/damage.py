@@ -36,7 +36,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "owner nodes are read only when a watch fires",
-        _OWNERSHIP["_watch_nodes"].replace(
+        _OWNERSHIP["_follow_nodes"].replace(
             "self._unwatched if self._has_unwatched.is_set() else self._next_part()",
             "self._unwatched",
         ),

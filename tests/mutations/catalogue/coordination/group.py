@@ -50,9 +50,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         f"{_MEMBER}::test_a_cooperative_member_gives_up_only_what_must_move_and_joins_again",
     ),
+    Promise.PROGRESS.broken_if(
+        "each member that must give something up costs a generation",
+        _PARTICIPANT["_prepare"].replace("self._move_on(group)", "()"),
+        f"{_MEMBER}::test_members_that_must_give_up_partitions_do_so_in_one_generation",
+    ),
     Promise.FENCED_OWNERSHIP.broken_if(
         "an eager member joins again without giving up",
-        _PARTICIPANT["_prepare"].replace("() if self._cooperative else self._drop()", "()"),
+        _PARTICIPANT["_prepare"].replace(
+            "self._move_on(group) if self._cooperative else self._drop()", "()"
+        ),
         f"{_MEMBER}::test_an_eager_member_gives_up_everything_before_it_joins_again",
     ),
     Promise.FENCED_OWNERSHIP.broken_if(

@@ -5,6 +5,7 @@ from types import NoneType
 from shoal.coordination.assignors import Assignor, Partition, cooperative_sticky, sticky
 from shoal.coordination.group import (
     GroupMetadata,
+    GroupState,
     Join,
     Leave,
     Participant,
@@ -31,6 +32,7 @@ class Node:
         self,
         name: str,
         *,
+        partitions: int = 2,
         cooperative: bool = True,
         instance_id: str | None = None,
         claim: InstanceClaim | None = None,
@@ -40,7 +42,7 @@ class Node:
         return Participant(
             name,
             {"assign": assign},
-            {"jobs": 2},
+            {"jobs": partitions},
             rebalance_timeout_s=TIMEOUT_S,
             cooperative=cooperative,
             instance_id=instance_id,
@@ -92,6 +94,30 @@ def test_a_cooperative_member_gives_up_only_what_must_move_and_joins_again() -> 
     node.settle(old, new)
     assert (old.owned, new.owned) == ({P0}, {P1})
     assert node.group.generation == 3
+
+
+def test_members_that_must_give_up_partitions_do_so_in_one_generation() -> None:
+    """Also those that see the assignment only when another member has joined again."""
+    node = Node()
+    old = [node.member(name, partitions=8) for name in "abcd"]
+    node.settle(*old)
+    before = node.group.generation
+    new = [node.member(name, partitions=8) for name in "efgh"]
+    for member in (*new, *new, *old):
+        node.turn(member)
+    first, *late = old
+    node.turn(first)  # assigns
+    assert node.turn(first).revoked  # and joins again without that
+    assert node.group.state is GroupState.PREPARING_REBALANCE
+    for member in late:
+        step = node.turn(member)
+        assert len(step.revoked) == len(member.owned) == 1
+        assert isinstance(step.request, Join)
+        assert step.request.owned == tuple(member.owned)
+        assert node.turn(member).revoked == ()
+    node.settle(*old, *new)
+    assert node.group.generation == before + 2
+    assert [len(member.owned) for member in (*old, *new)] == [1] * 8
 
 
 def test_an_eager_member_gives_up_everything_before_it_joins_again() -> None:
