@@ -37,7 +37,10 @@ async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: 
     while True:
         try:
             await work()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            # To await a task that another one has cancelled is a failure, too.
+            if is_cancelled():
+                raise
             memory_shortage.report(error)
             if isinstance(error, CoordinationError) and error.is_final:
                 log.error("background loop ended", loop=name, error=str(error))
@@ -73,6 +76,9 @@ async def stop(task: asyncio.Task[Any] | None) -> None:
 
 
 def _report(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
+    if task.cancelled():
+        if not task.cancelling():  # it has awaited a task that another one has cancelled
+            log.critical("background loop died", loop=task.get_name(), reason="cancelled within")
+    elif error := task.exception():
         memory_shortage.report(error)
         log.critical("background loop died", loop=task.get_name(), exc_info=error)

@@ -83,7 +83,7 @@ class OwnedPartition:
         """Shut the owners before us out, and find out what they left. Raises StaleEpoch."""
         self._fence = await raise_fence(self._session, self._paths.fence, epoch)
         await self._session.retry(self._look_back)
-        self._task = background.start(self._run(), f"messages of {self._paths.root}")
+        self._task = background.keep_running(self._run, f"messages of {self._paths.root}")
 
     async def end(self) -> None:
         """Stop deliveries, and refuse acknowledgements."""

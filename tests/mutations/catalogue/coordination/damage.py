@@ -137,8 +137,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a loop of the library that fails has ended",
         _BACKGROUND["_again_and_again"].replace(
-            "try:\n    ...\nexcept Exception as error:\n    ...\nelse:\n    return",
-            "try:\n    ...\nexcept Exception as error:\n    ...\nreturn",
+            "try:\n    ...\nexcept (Exception, asyncio.CancelledError) as error:\n    ...\n"
+            "else:\n    return",
+            "try:\n    ...\nexcept (Exception, asyncio.CancelledError) as error:\n    ...\nreturn",
         ),
         "tests/unit/coordination/test_background.py::test_loop_that_fails_begins_again",
     ),
