@@ -79,7 +79,7 @@ LONG_FORMS = (
     "integration/master/upkeep/test_purge_waits.py",
     "unit/client/sdk/test_sdk_types.py",
     "unit/coordination/group/test_group_simulation.py",
-    "unit/coordination/test_actors_under_faults.py",
+    "unit/coordination/actors/test_actors_under_faults.py",
     "unit/core/decide/test_decide_model.py",
 )
 #: What ``make quick`` runs, beside the checks that need no build.

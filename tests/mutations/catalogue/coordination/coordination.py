@@ -33,7 +33,7 @@ _TEST_ELECTION = f"{_TESTS}/test_election.py"
 _TEST_SHARED_SESSION = f"{_TESTS}/test_shared_session.py"
 _GROUP = Place("shoal.coordination.group.group")
 _HISTORIES = (
-    "tests/unit/coordination/test_actors_under_faults.py::"
+    "tests/unit/coordination/actors/test_actors_under_faults.py::"
     "test_actors_that_share_sessions_survive_every_fault"
 )
 
