@@ -146,6 +146,7 @@ _ASSUMED_S = {
     "acceptance, shared cluster": 900.0,
     "integration/worker, types": 600.0,
     "long forms": 500.0,
+    "coordination, ensemble": 480.0,
     "second database": 450.0,
     "integration/worker, agent": 390.0,
     "integration/api": 360.0,

@@ -29,7 +29,7 @@ from shoal.api.main import open_services, serve_app
 from shoal.api.server import listening
 from shoal.api.settings import ApiSettings
 from shoal.client.local.java import find_java
-from shoal.client.local.process import collect_in_pieces
+from shoal.client.local.process import collect_in_pieces, shorten_thread_turns
 from shoal.client.local.zookeeper import ZooKeeperServer, free_port
 from shoal.proto.tls import create_identity
 from shoal.runtime.settings import ClusterSettings
@@ -76,7 +76,8 @@ async def measure(folder: Path, zookeeper: str, tasks: int, kinds: Sequence[str]
     cluster = ClusterSettings(data=folder, zookeeper=zookeeper, database_url=url, partitions=1)
     async with Database(cluster.database) as database:
         await database.migrate()
-    collect_in_pieces()  # as roles do
+    collect_in_pieces()  # as an API does
+    shorten_thread_turns()
     table = (
         "| beside | longest step ms | held ms | /health/live ms, p50 | p99 | longest | answers |\n"
     )

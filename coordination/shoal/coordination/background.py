@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from shoal.coordination.errors import CoordinationError
 from shoal.runtime.limits import memory_shortage
 
 log = structlog.get_logger()
@@ -24,17 +25,26 @@ def keep_running(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> as
     """Run ``work()`` as a task; log a failure, and run it again after ``RESTART_S``.
 
     For loops that read everything when they begin. For what must not go on after an error
-    there is ``start``.
+    there is ``start``. An error that ``is_final`` ends the task: no repetition helps.
     """
-    return asyncio.create_task(_again_and_again(work, name), name=name)
+    task = asyncio.create_task(_again_and_again(work, name), name=name)
+    # Its error is in the log: that nothing awaits the task is not worth another line.
+    task.add_done_callback(lambda over: over.cancelled() or over.exception())
+    return task
 
 
 async def _again_and_again(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     while True:
         try:
             await work()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            # To await a task that another one has cancelled is a failure, too.
+            if is_cancelled():
+                raise
             memory_shortage.report(error)
+            if isinstance(error, CoordinationError) and error.is_final:
+                log.error("background loop ended", loop=name, error=str(error))
+                raise
             log.exception("background loop failed; it begins again", loop=name)
             await asyncio.sleep(RESTART_S)
         else:
@@ -50,6 +60,14 @@ def is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+async def ended(task: asyncio.Task[Any] | None) -> None:
+    """Return when ``task`` has ended or was stopped. Raises what has ended it."""
+    if task:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
+
+
 async def stop(task: asyncio.Task[Any] | None) -> None:
     """Cancel ``task`` and return when it has ended."""
     if task:
@@ -58,6 +76,9 @@ async def stop(task: asyncio.Task[Any] | None) -> None:
 
 
 def _report(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
+    if task.cancelled():
+        if not task.cancelling():  # it has awaited a task that another one has cancelled
+            log.critical("background loop died", loop=task.get_name(), reason="cancelled within")
+    elif error := task.exception():
         memory_shortage.report(error)
         log.critical("background loop died", loop=task.get_name(), exc_info=error)

@@ -7,7 +7,8 @@
     ├── BadCertificate       a file for TLS to the servers cannot be used
     ├── CannotConnect        no server answered in time            (retriable)
     │   └── UnknownHost, NothingListens, ServerSilent, ServerNotServing, ServerReadOnly,
-    │       TooManyConnections, TlsServer, NoZooKeeper, SessionRefused      … all for this reason
+    │       TooManyConnections, TlsServer, ClearServer, UntrustedServer, UntrustedClient,
+    │       NoZooKeeper, SessionRefused                            … all for this reason
     ├── CredentialRefused    the servers do not take who we say we are
     ├── ConnectionLoss       no answer: it may or may not be done  (retriable)
     ├── SessionLost          the session ended, with all its ephemeral nodes
@@ -185,6 +186,8 @@ _BY_OBSTACLE: Mapping[Obstacle, type[CannotConnect]] = {
 
 
 class BadAddress(CoordinationError):
+    is_final = True
+
     def __init__(self, hosts: str, why: str) -> None:
         super().__init__(
             f"invalid ZooKeeper address {hosts!r} ({why}); write host:port, several with commas "
@@ -486,7 +489,7 @@ class GroupTooLarge(GroupError):
         self.members, self.partitions, self.fit = members, partitions, fit
         super().__init__(
             group,
-            f"{members} members with {partitions} partitions would not fit; with so many members "
+            f"{members} member{'s' * (members != 1)} with {partitions} partitions would not fit; "
             f"at most {fit} partitions do, in requests of {limit} bytes; share fewer, use several "
             "groups, or raise jute.maxbuffer on every server and then the setting "
             "`zookeeper_max_request_bytes` (max_request_bytes of ZkSession)",

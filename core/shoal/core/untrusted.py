@@ -85,12 +85,21 @@ def read_json(
             brackets = text.count("[") + text.count("{")
         if brackets > levels and _levels(value) > levels:
             raise NotJson(f"it has more than {levels} levels")
-    if is_strict and isinstance(text, str) and _SURROGATE.search(text):
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise NotJson("it holds half a character (a lone surrogate)") from None
+    may_be_half = is_strict and isinstance(text, str) and _SURROGATE.search(text) is not None
+    if may_be_half and not is_text(json.dumps(value, ensure_ascii=False)):
+        raise NotJson("it holds half a character (a lone surrogate)")
     return value
+
+
+def is_text(value: object) -> bool:
+    """Say whether a value is a text that UTF-8 can encode: without half a character."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _levels(value: Any) -> int:

@@ -273,12 +273,14 @@ async def work(stack: contextlib.AsyncExitStack, opened: Opened, stop: asyncio.E
             loops.create_task(keeper.give_up_fenced(), name="fenced partitions")
             loops.create_task(lease.run(), name="lease of the tree")
             loops.create_task(opened.tree_keeper.until_foreign(), name="tree of this cluster")
+            loops.create_task(notifications.wait(), name="notifications")
             loops.create_task(health.run(), name="database health")
             loops.create_task(lag.run(), name="lag of the event loop")
             loops.create_task(jobs.run(), name="upkeep")
             for service in services:
                 loops.create_task(service.run(), name=service.name)
             async with membership, keeper.share, participation:
+                loops.create_task(membership.wait(), name="membership")
                 loops.create_task(participation.run(), name="participation")
                 log.info("master ready", master=opened.master_id, address=address)
                 await stop.wait()

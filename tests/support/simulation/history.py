@@ -1,7 +1,6 @@
 """A history: processes, sessions and actors that a seed chooses, faults, then quiet.
 
-To replay one: ``with simulated_sessions(): History(seed).run()``; for histories that are equal in
-every step also set ``PYTHONHASHSEED=0``.
+To replay one: ``PYTHONHASHSEED=0 python -m tests.support.simulation KINDS SEED 1``.
 """
 
 import asyncio

@@ -169,8 +169,8 @@ _known: dict[int, Security] = {}  # by the port on which clients connect
 
 def security_of(address: str) -> Security | None:
     """Return what protects the servers at "host:port,…/chroot"; None if nothing does."""
-    port = address.partition("/")[0].partition(",")[0].rpartition(":")[2]
-    return _known.get(int(port)) if port.isdigit() else None
+    ports = (server.rpartition(":")[2] for server in address.partition("/")[0].split(","))
+    return next((_known[int(p)] for p in ports if p.isdigit() and int(p) in _known), None)
 
 
 def access(address: str) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class Agent:
                     self._tasks.create_task(self._end_unclaimed()),
                 ]
                 until_stop = [
+                    self._tasks.create_task(member.wait()),
                     self._tasks.create_task(self._presence.publish_load(member)),
                     self._tasks.create_task(self._presence.publish_news(member)),
                     *(self._tasks.create_task(loop()) for loop in loops.until_stop),

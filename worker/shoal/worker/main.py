@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 import structlog
 
 from shoal.coordination.startup import connect_when_there, session_of
+from shoal.core.errors import ShoalError
 from shoal.proto.channels import Channels
 from shoal.proto.server import start_server
 from shoal.proto.tls import TlsFiles
@@ -91,7 +92,8 @@ async def run_worker(
             cause: Exception = failure
             while isinstance(cause, ExceptionGroup):  # of the tasks that belong together
                 cause = cause.exceptions[0]
-            log.error("worker failed", worker=home.name, error=str(cause), exc_info=failure)
+            trace = None if isinstance(cause, ShoalError) else failure  # its text says all
+            log.error("worker failed", worker=home.name, error=str(cause), exc_info=trace)
             raise cause from failure
         finally:
             working.cancel()

@@ -165,31 +165,27 @@ class Record:
     detail: dict[str, Any] = field(default_factory=dict)
     thing: tuple[Thing, int | str] | None = None  # its project is looked up if it is not known
     is_reading: bool = False  # GET: there is no change to go with
+    has_large_body: bool = False  # work on it is done beside the event loop
 
-    def about(self, action: str, values: Mapping[str, Any], in_path: Set[str]) -> None:
+    async def about(self, action: str, values: Mapping[str, Any], in_path: Set[str]) -> None:
         """Take what the path and the body of a request say. Secrets are masked by their types."""
         self.action = action
         self.project = str(values.get("project") or "")
         for value in values.values():
             if isinstance(value, BaseModel):
-                self._about_body(value)
+                await self._about_body(value)
         named = [str(value) for name, value in values.items() if name in in_path - {"project"}]
         self.object = "/".join(named) or self.object or self.project
 
-    def _about_body(self, body: BaseModel) -> None:
+    async def _about_body(self, body: BaseModel) -> None:
         self.project = self.project or str(getattr(body, "project", None) or "")
         for name in ("name", "workflow", "instance_id", "task_instance_id"):
             if not self.object and (value := getattr(body, name, None)) is not None:
                 self.object = str(value)
-        given = body.model_dump(mode="json", exclude_unset=True)
-        content = json.dumps(given, sort_keys=True)
-        self.detail["sha256"] = hashlib.sha256(content.encode()).hexdigest()
-        is_short = len(content) <= _LONGEST
-        self.detail["asked"] = {
-            name: given[name]
-            for name in sorted(_KEPT & given.keys())
-            if is_short or len(json.dumps(given[name])) <= _LONGEST
-        }
+        if self.has_large_body:
+            self.detail |= await asyncio.to_thread(_detail_of, body)
+        else:
+            self.detail |= _detail_of(body)
 
     def about_one(self, action: str, thing: Thing, key: int) -> "Record":
         """Return the record of one thing among those of a request that is about many."""
@@ -250,6 +246,19 @@ class Record:
             object=self.object,
             detail=detail,
         )
+
+
+def _detail_of(body: BaseModel) -> dict[str, Any]:
+    """Return what an entry keeps of a body. On any thread."""
+    given = body.model_dump(mode="json", exclude_unset=True)
+    content = json.dumps(given, sort_keys=True)
+    is_short = len(content) <= _LONGEST
+    asked = {
+        name: given[name]
+        for name in sorted(_KEPT & given.keys())
+        if is_short or len(json.dumps(given[name])) <= _LONGEST
+    }
+    return {"sha256": hashlib.sha256(content.encode()).hexdigest(), "asked": asked}
 
 
 def action_of_command(kind: str) -> str:

@@ -105,7 +105,7 @@ def needs(
                 for name, value in values.items()
                 if not (name in in_query and isinstance(value, BaseModel))
             }
-            record.about(audit or handler.__name__, named, path_names.keys())
+            await record.about(audit or handler.__name__, named, path_names.keys())
             try:
                 caller.require_own_password(permission)  # lists name nothing that is judged below
                 if permission not in OF_PROJECT:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from starlette.routing import Match
 from starlette.types import Scope
 
-from shoal.api.access.audit import Record, address_of
+from shoal.api.access.audit import Record, address_of, record_of
 from shoal.api.access.authentication import authenticate, documented_credentials
 from shoal.api.access.callers import caller_of
 from shoal.api.access.control import access_of
@@ -137,6 +137,7 @@ class StrictRoute(BoundedRoute):
 
     def turn(self, request: JsonRequest) -> AbstractAsyncContextManager[None]:
         """Return the block in which a request is worked on. Raises TooManyRequests."""
+        record_of(request).has_large_body = request.is_large
         if not (self._is_large or request.is_large):
             return nullcontext()
         turns: LargeRequests = request.app.state.services.large_requests

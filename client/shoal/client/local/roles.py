@@ -27,7 +27,12 @@ from shoal.client.local.data_folder import (
     read_state,
     running_state,
 )
-from shoal.client.local.process import collect_in_pieces, configure_logging, no_collections
+from shoal.client.local.process import (
+    collect_in_pieces,
+    configure_logging,
+    no_collections,
+    shorten_thread_turns,
+)
 from shoal.core.errors import ShoalError
 from shoal.runtime import failpoints
 from shoal.runtime.limits.descriptors import raise_descriptor_limit
@@ -71,6 +76,8 @@ def run_role(role: str, data: Path, overrides: Mapping[str, Any]) -> int:
             serving = _serving(role, cluster, overrides)
         # Loaded modules stay: collections of garbage need not look through them each time.
         collect_in_pieces()
+        if role == "api":
+            shorten_thread_turns()
         shortage = MemoryShortage()
         with (
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

@@ -9,6 +9,8 @@ from typing import Self
 
 import structlog
 
+from shoal.coordination import background
+
 log = structlog.get_logger()
 
 # Runs in the child before its program: has the kernel ask it to end (SIGTERM) when the starting
@@ -85,7 +87,7 @@ class LocalProcesses:
     def _send_away(self, worker: Process) -> None:
         if worker.returncode is None:
             worker.terminate()
-        end = asyncio.create_task(self._see_off(worker))
+        end = background.start(self._see_off(worker), f"end of worker {worker.pid}")
         self._ends.add(end)
         end.add_done_callback(self._ends.discard)
 

@@ -13,9 +13,9 @@ import structlog
 from shoal.coordination import background, quarantine, znodes
 from shoal.coordination.cluster.own_clock import OwnClock
 from shoal.coordination.errors import CoordinationError, NodeExists, NoNode
-from shoal.coordination.session.defaults import REREAD_S
+from shoal.coordination.session.defaults import REREAD_S, RETRY_S
 from shoal.coordination.session.documents import read_object
-from shoal.coordination.session.nodes import Node, WatchEvent
+from shoal.coordination.session.nodes import Node, SessionState, WatchEvent
 from shoal.coordination.session.session import ZkSession
 from shoal.coordination.session.turns import NodeTurn
 
@@ -35,8 +35,11 @@ class Membership:
     Entering returns when the member is registered. A member whose wall clock is off by seconds
     adds by how much (MemberInfo.clock_ahead_s).
 
-    Raises TooLarge at construction if ``data`` is too large for ZooKeeper. Entering raises errors
-    that no retry can cure, such as AccessDenied.
+    Raises TooLarge at construction if ``data`` is too large for ZooKeeper. Errors that no retry can
+    cure, such as AccessDenied, end it: entering raises them, and so does ``wait``. After any other
+    error it registers again a second later.
+
+    A member that leaves while its session is in doubt deletes its node when the session goes on.
     """
 
     def __init__(
@@ -85,19 +88,58 @@ class Membership:
         await background.stop(self._task)
         if (turn := self._turn) is None:
             return
+        is_in_doubt = False
         try:
             if turn.is_current:
                 await self._deregister()
-        except NoNode:
-            return
         except CoordinationError as failure:
-            # The next actor of this session deletes it, or it goes with the session.
+            is_in_doubt = failure.retriable
             log.debug("member not deregistered", member=self.member_id, error=str(failure))
+        finally:
+            if is_in_doubt:
+                name = f"leftover of member {self.member_id}"
+                self._task = background.start(self._delete_leftover(turn), name)
+            else:
+                turn.end()
+
+    async def _delete_leftover(self, turn: NodeTurn) -> None:
+        """Delete our node if the session, in doubt when the block was left, continues.
+
+        It would stand as long as the session, and others would take us for alive.
+        """
+        generation = self._session.generation
+        try:
+            while True:
+                await asyncio.sleep(0)  # the change of state is at most one turn of the loop away
+                waits = (self._session.connected(), self._session.lost())
+                ends = [asyncio.create_task(wait) for wait in waits]
+                try:
+                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for end in ends:
+                        end.cancel()
+                    await asyncio.gather(*ends, return_exceptions=True)
+                is_connected = self._session.state is SessionState.CONNECTED
+                if not is_connected or self._session.generation != generation:
+                    return None  # the session is over, and the node has gone with it
+                try:
+                    return await self._deregister()
+                except CoordinationError as failure:
+                    if not failure.retriable:
+                        log.warning("member left", member=self.member_id, error=str(failure))
+                        return None
         finally:
             turn.end()
 
+    async def wait(self) -> None:
+        """Return when the block has been left. Raises what has ended the membership before that."""
+        await background.ended(self._task)
+
     async def _deregister(self) -> None:
-        node = await self._session.get(self._path)
+        try:
+            node = await self._session.get(self._path)
+        except NoNode:
+            return
         if node.stat.session_id == self._session.session_id:
             await self._session.delete(self._path, missing_ok=True)
 
@@ -141,10 +183,14 @@ class Membership:
             except NodeExists:
                 continue  # it came after we read
             except CoordinationError as error:
-                if error.is_final and not self._registered.is_set():
+                if error.is_final:
                     raise
                 if not error.retriable:
                     log.warning("registration failed", member=self.member_id, error=str(error))
+            except Exception:
+                log.exception("registration failed", member=self.member_id)
+                await asyncio.sleep(RETRY_S)
+                continue
             try:
                 async with asyncio.timeout(self._reread_s):
                     await self._recheck.wait()

@@ -74,6 +74,10 @@ class Notifications:
         self._subscriptions.clear()
         await background.stop(self._task)
 
+    async def wait(self) -> None:
+        """Return when the block has been left. Raises an error that no repetition helps."""
+        await background.ended(self._task)
+
     def subscribe(self, partitions: Iterable[int]) -> None:
         """Subscribe to exactly these partitions. Each new one is notified once at the start."""
         wanted = set(partitions)
@@ -109,15 +113,19 @@ class Notifications:
                 for one in subscriptions
             ]
             results = await asyncio.gather(*gets, return_exceptions=True)
+            is_refused = False
             for subscription, result in zip(subscriptions, results, strict=True):
                 if self._subscriptions.get(subscription.number) is not subscription:
                     continue
                 if isinstance(result, NoNode):
                     await self._recreate(subscription)
                 elif isinstance(result, CoordinationError):
+                    if result.is_final:
+                        raise result
                     subscription.version = None
                     self._unarmed.add(subscription.number)
                     self._work.set()
+                    is_refused = is_refused or not result.retriable
                 elif isinstance(result, BaseException):
                     raise result
                 else:
@@ -125,12 +133,16 @@ class Notifications:
                     if subscription.version is None or subscription.version < result.stat.version:
                         subscription.version = result.stat.version
                         self._call(subscription)
+            if is_refused:
+                await asyncio.sleep(RETRY_S)
 
     async def _recreate(self, subscription: _Subscription) -> None:
         """The znode is missing: create it and watch it again."""
         try:
             await self._session.ensure(layout.notification(subscription.number))
         except CoordinationError as error:
+            if error.is_final:
+                raise
             log.info(
                 "notification node not created", partition=subscription.number, error=str(error)
             )

@@ -39,7 +39,8 @@ class TreeKeeper:
     ``partitions`` is what ``prepare`` returned. ``binding`` is what the tree is bound to; None: the
     keeper learns it from /config. It checks at the beginning of every session, when /config
     changes, and every ``reread_s`` in any case: seven requests. What stands where only partitions
-    or buckets of claims belong is quarantined.
+    or buckets of claims belong is quarantined. An error that no repetition helps, such as
+    AccessDenied, ends it: ``bound`` and ``until_foreign`` raise it.
     """
 
     def __init__(
@@ -69,8 +70,8 @@ class TreeKeeper:
         await background.stop(self._task)
 
     async def bound(self) -> layout.Binding:
-        """Return the binding of the tree, as soon as it has one."""
-        await self._bound.wait()
+        """Return the binding of the tree, as soon as it has one. Raises what ended the keeper."""
+        await self._until(self._bound)
         assert self.binding is not None
         return self.binding
 
@@ -80,8 +81,11 @@ class TreeKeeper:
         return self._other
 
     async def until_foreign(self) -> None:
-        """Raise BindingRefused when the tree is bound to another cluster while we run."""
-        await self._foreign.wait()
+        """Raise BindingRefused when the tree is bound to another cluster while we run.
+
+        Raises what ended the keeper, too: the process can no longer work in the tree.
+        """
+        await self._until(self._foreign)
         assert self.binding is not None
         assert self._other is not None
         raise BindingRefused(
@@ -89,6 +93,17 @@ class TreeKeeper:
             f"while this process of cluster {self.binding.cluster} ran; it stops. If that was not "
             "meant, start one master of this cluster with --rebind"
         )
+
+    async def _until(self, event: asyncio.Event) -> None:
+        happening = asyncio.create_task(event.wait())
+        ends = [happening] if self._task is None else [happening, self._task]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if not event.is_set():
+                await background.ended(self._task)
+                await happening  # the block has been left
+        finally:
+            happening.cancel()
 
     def _state_changed(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:
@@ -112,6 +127,8 @@ class TreeKeeper:
                 if await self.mend():
                     pause_s = SETTLE_S
             except CoordinationError as error:
+                if error.is_final:
+                    raise
                 log.warning("tree not checked", error=str(error))
                 pause_s = RETRY_S
 

@@ -30,10 +30,11 @@ from shoal.coordination.group.listener import GroupListener, HeldPartitions, Too
 from shoal.coordination.group.membership import PATIENCE, Expelled, Life, wait_any
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.participant import Participant
-from shoal.coordination.group.settings import GroupSettings, is_text
+from shoal.coordination.group.settings import GroupSettings
 from shoal.coordination.group.store import group_store
 from shoal.coordination.session.defaults import RETRY_S
 from shoal.coordination.session.session import ZkSession
+from shoal.core.untrusted import is_text
 
 log = structlog.get_logger()
 
@@ -106,6 +107,7 @@ class Group:
         self._listeners: list[Callable[[GroupMetadata], None]] = []
         self._joined = asyncio.Event()
         self._leaving = asyncio.Event()
+        self._failure: CoordinationError | None = None  # why we leave
         self._task: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None  # of a leave that was cancelled
 
@@ -198,8 +200,15 @@ class Group:
             await asyncio.wait([self._task])
             self.raise_failure()
 
+    def fail(self, error: CoordinationError) -> None:
+        """Leave the group because of ``error``, which ``poll`` and ``wait`` raise then."""
+        self._failure = self._failure or error
+        self._leaving.set()
+
     def raise_failure(self) -> None:
         """Raise what has ended the group, if anything has."""
+        if self._failure is not None:
+            raise self._failure
         task = self._task
         if task and task.done() and not task.cancelled():
             task.result()
@@ -209,6 +218,8 @@ class Group:
             await wait_any(None, self._session.proven(), self._leaving.wait())
             await wait_any(None, self._polls.in_time(), self._leaving.wait())
             if self._leaving.is_set():
+                if self._failure is not None:
+                    raise self._failure
                 return
             try:
                 await self._live()

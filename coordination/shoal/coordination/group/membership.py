@@ -358,10 +358,15 @@ def _to_assign(group: GroupMetadata) -> int:
 
 
 async def wait_any(timeout_s: float | None, *waits: Coroutine[Any, Any, Any]) -> None:
-    """Return when one of ``waits`` has ended, or after ``timeout_s``; the others are cancelled."""
+    """Return when one of ``waits`` has ended, or after ``timeout_s``; the others are cancelled.
+
+    Raises what one of them raised.
+    """
     tasks = [asyncio.create_task(wait) for wait in waits]
     try:
-        await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
+    for task in ended:
+        task.result()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from shoal.coordination.session.defaults import REREAD_S
+from shoal.core.untrusted import is_text
 
 LONGEST_S = 1e9  # of what is stored
 LONGEST_ID = 249  # characters, as in Kafka
@@ -73,8 +74,3 @@ class GroupSettings:
                 "characters, not blank and without lone surrogates, for example the name of the "
                 "pod; None makes the member a dynamic one"
             )
-
-
-def is_text(value: object) -> bool:
-    """Whether a value can be stored as UTF-8, so that every member can read it."""
-    return isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value)

@@ -207,9 +207,15 @@ class Consumer:
             self.consumer_id,
             Backlog(settings.ack_wait_s, settings.max_deliveries),
             self._news.set,
+            self._fail,
         )
         await owned.begin(epoch)
         self._owned[partition.index] = owned
+        self._news.set()
+
+    def _fail(self, error: CoordinationError) -> None:
+        """Leave the group; an iteration that waits for a message raises ``error``."""
+        self._share.fail(error)
         self._news.set()
 
     async def _released(self, partition: Partition) -> None:

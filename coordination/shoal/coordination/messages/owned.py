@@ -49,7 +49,7 @@ class OwnedPartition:
 
     Every write carries the fence, so what comes after a takeover is refused with NotOwner. Then
     there is nothing left to do: the message has another owner. ``on_news`` is called when there
-    may be something to deliver.
+    may be something to deliver, ``on_failure`` with an error that no repetition helps.
     """
 
     def __init__(
@@ -59,9 +59,10 @@ class OwnedPartition:
         owner_id: str,
         backlog: Backlog,
         on_news: Callable[[], None],
+        on_failure: Callable[[CoordinationError], None],
     ) -> None:
         self._session, self._paths, self._owner_id = session, paths, owner_id
-        self.backlog, self._on_news = backlog, on_news
+        self.backlog, self._on_news, self._on_failure = backlog, on_news, on_failure
         self._fence: Check
         self._counts: dict[int, int] = {}  # deliveries by the owners before us
         self._listed: deque[int] = deque()  # numbers found, but not read yet
@@ -82,7 +83,7 @@ class OwnedPartition:
         """Shut the owners before us out, and find out what they left. Raises StaleEpoch."""
         self._fence = await raise_fence(self._session, self._paths.fence, epoch)
         await self._session.retry(self._look_back)
-        self._task = background.start(self._run(), f"messages of {self._paths.root}")
+        self._task = background.keep_running(self._run, f"messages of {self._paths.root}")
 
     async def end(self) -> None:
         """Stop deliveries, and refuse acknowledgements."""
@@ -222,6 +223,9 @@ class OwnedPartition:
                 if error.retriable:
                     await self._session.connected()
                     continue
+                if error.is_final:
+                    self._on_failure(error)
+                    return
                 log.warning("partition not read", path=self._paths.root, error=str(error))
                 pause_s = RETRY_S
             except Exception:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
+from shoal.coordination import background
 from shoal.coordination.errors import (
     MessageTooLarge,
     NoNode,
@@ -111,7 +112,7 @@ class Producer:
                 except SessionLost:
                     continue  # it may be stored or not; the next session finds out
         if begins:
-            task = asyncio.create_task(tail.forget_ids(), name=f"ids of topic {self.topic}")
+            task = background.start(tail.forget_ids(), f"ids of topic {self.topic}")
             self._forgetting.add(task)
             task.add_done_callback(self._forgetting.discard)
 

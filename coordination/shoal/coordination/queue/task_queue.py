@@ -39,7 +39,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from shoal.coordination import znodes
+from shoal.coordination import background, znodes
 from shoal.coordination.cluster import layout
 from shoal.coordination.errors import (
     CoordinationError,
@@ -162,7 +162,7 @@ class TaskQueue:
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            rescue = asyncio.create_task(self._requeue_result(work))
+            rescue = background.start(self._requeue_result(work), f"requeue of {worker_id}")
             self._requeuing.add(rescue)
             rescue.add_done_callback(self._requeuing.discard)
             raise

@@ -64,7 +64,8 @@ class Election:
         await session.multi([election.fence, SetData("/report", b"...")])
 
     After a crash the next leader is elected when the crashed one's session ends; after an orderly
-    exit at once. ``data`` (JSON) is for the callers of ``leader_of``.
+    exit at once. ``data`` (JSON) is for the callers of ``leader_of``. An error that no repetition
+    helps, such as AccessDenied, ends the candidacy; ``wait`` raises it.
     """
 
     def __init__(
@@ -93,6 +94,10 @@ class Election:
     async def __aexit__(self, *_: object) -> None:
         """Step back: ``on_deposed`` first, if we lead."""
         await self._ownership.__aexit__()
+
+    async def wait(self) -> None:
+        """Return when the block has been left. Raises what has ended our candidacy before that."""
+        await self._ownership.wait()
 
     @property
     def epoch(self) -> int | None:

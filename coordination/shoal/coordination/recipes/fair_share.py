@@ -9,6 +9,7 @@ from typing import Self
 import structlog
 
 from shoal.coordination.assignors import Partition
+from shoal.coordination.errors import CoordinationError
 from shoal.coordination.group import Group, GroupListener, GroupSettings
 from shoal.coordination.group.group import checked_topics
 from shoal.coordination.recipes.ownership import OwnerNodes, Ownership, OwnershipListener
@@ -67,6 +68,7 @@ class FairShare(GroupListener):
                 lambda numbers: listener.on_lost(frozenset(every[number] for number in numbers)),
             ),
             takeover_delay_s=takeover_delay_s,
+            on_failure=lambda error: self.fail(error),
         )
         self._blocks = AsyncExitStack()
 
@@ -95,15 +97,24 @@ class FairShare(GroupListener):
         """
         if self._has_joined:
             return
-        group = self._make_group()
-        await group.__aenter__()
-        self.group, self._has_joined = group, True
+        self._ownership.raise_failure()
+        self.group = self._make_group()  # it is told if our ownership fails meanwhile
+        await self.group.__aenter__()
+        self._has_joined = True
 
     async def leave(self) -> None:
         """Release everything and leave the group; the partitions go to the others."""
         if self._has_joined:
             self._has_joined = False
             await self.group.__aexit__()
+
+    async def wait(self) -> None:
+        """Return when the group has been left. Raises what has ended our part before that."""
+        await self.group.wait()
+
+    def fail(self, error: CoordinationError) -> None:
+        """Take part no longer: ``wait`` of this and of the group raise ``error``."""
+        self.group.fail(error)
 
     def owned(self) -> Mapping[Partition, int]:
         """Return the epoch of each partition that we own and can prove to own at this moment.

@@ -97,7 +97,7 @@ class BalancedJobs:
 
     async def wait(self) -> None:
         """Return when the block has been left. Raises what has ended our part before that."""
-        await self._share.group.wait()
+        await self._share.wait()
 
     async def _begin(self, partition: Partition, epoch: int) -> None:
         job = partition.topic
@@ -120,7 +120,10 @@ class BalancedJobs:
         while True:
             try:
                 return await self._run(job, epoch)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                # A job that awaits a task that it has cancelled itself fails, too.
+                if background.is_cancelled():
+                    raise
                 memory_shortage.report(error)
                 log.exception("job failed", name=self._name, job=job, epoch=epoch)
             await asyncio.sleep(RESTART_S)

@@ -90,6 +90,8 @@ class Ownership:
 
     An unexpected error while a partition is acquired or released is logged. Acquiring or releasing
     is tried again a second later, and meanwhile other ownerships of the session have their turn.
+    A CoordinationError that ``is_final`` while it acquires (``on_acquired`` included) ends the
+    ownership: everything is released, ``wait`` raises it, and ``on_failure`` is called with it.
     Raises TooLarge at construction if the data of its nodes is too large for ZooKeeper.
     """
 
@@ -101,7 +103,11 @@ class Ownership:
         *,
         takeover_delay_s: float = 0.0,
         reread_s: float = REREAD_S,
+        on_failure: Callable[[CoordinationError], None] = lambda _: None,
     ) -> None:
+        self._on_failure = on_failure
+        self._failure: CoordinationError | None = None
+        self._over = asyncio.Event()  # the block is left, or it has failed
         self._session, self.owner_id, self._owner_path = session, nodes.owner_id, nodes.path
         self._data = json.dumps({**nodes.data, "owner_id": nodes.owner_id}).encode()
         session.require_room(f"the owner node of {nodes.owner_id}", self._data)
@@ -123,6 +129,7 @@ class Ownership:
 
     async def __aenter__(self) -> Self:
         self._leaving.clear()
+        self._over.clear()
         loops = {"ownership": self._run, "owner nodes": self._watch_nodes}
         self._tasks = [
             background.keep_running(loop, f"{name} of {self.owner_id}")
@@ -153,6 +160,7 @@ class Ownership:
         await self._end()
 
     async def _end(self) -> None:
+        self._over.set()
         for task in self._tasks:
             await background.stop(task)
         if self._leftover:
@@ -170,6 +178,7 @@ class Ownership:
         finally:
             for end in ends:
                 end.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
         for partition in self._leftover:
             try:
                 turn = self._session.turns.queue(self._owner_path(partition))
@@ -187,7 +196,7 @@ class Ownership:
 
         Raises what ``path`` of the owner nodes raises for a new one of them; then nothing changes.
         """
-        wanted = frozenset(partitions)
+        wanted = frozenset(partitions if self._failure is None else ())
         for partition in wanted - self._held.keys():
             self._owner_path(partition)
         self._wanted = wanted
@@ -195,6 +204,25 @@ class Ownership:
             if partition not in self._wanted:
                 hold.unwanted.set()
         self._begin_holds()
+
+    async def wait(self) -> None:
+        """Return when the block has been left. Raises what has ended the ownership before that."""
+        await self._over.wait()
+        self.raise_failure()
+
+    def raise_failure(self) -> None:
+        """Raise what has ended the ownership, if anything has."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _fail(self, error: CoordinationError) -> None:
+        """No repetition helps: release everything, and tell the owner."""
+        if self._failure is None:
+            log.error("ownership ended", owner=self.owner_id, error=str(error))
+            self._failure = error
+            self._over.set()
+            self.set_wanted(())
+            self._on_failure(error)
 
     async def released(self, partitions: Iterable[int]) -> None:
         """Return when those of ``partitions`` that are no longer wanted are not ours either.
@@ -251,7 +279,11 @@ class Ownership:
 
     async def _run(self) -> None:
         while True:
-            await self._session.proven()
+            try:
+                await self._session.proven()
+            except CoordinationError as error:  # the session is over for good
+                self._fail(error)
+                return
             self._ready = True
             self._begin_holds()
             await self._session.unproven()
@@ -287,6 +319,14 @@ class Ownership:
 
     async def _watch_nodes(self) -> None:
         """Lose what has lost its node. Watches fire then; each is read again now and then, too."""
+        try:
+            await self._follow_nodes()
+        except CoordinationError as error:
+            if not error.is_final:
+                raise
+            self._fail(error)
+
+    async def _follow_nodes(self) -> None:
         # After an error the loop begins again, and what it was about to read is forgotten.
         self._unwatched |= self._epochs.keys()
         self._has_unwatched.set()
@@ -314,10 +354,12 @@ class Ownership:
             self._session.exists(self._owner_path(p), watch=_NodeWatch(self, p)) for p in epochs
         ]
         gone: list[int] = []
+        is_refused = False
         stats = await asyncio.gather(*reads, return_exceptions=True)
         for (partition, epoch), stat in zip(epochs.items(), stats, strict=True):
-            if isinstance(stat, CoordinationError):  # whether it is there shows the next time
-                self._doubt(partition)
+            if isinstance(stat, CoordinationError) and not stat.is_final:
+                self._doubt(partition)  # whether it is there shows the next time
+                is_refused = is_refused or not stat.retriable
             elif isinstance(stat, BaseException):
                 raise stat
             elif self._epochs.get(partition) != epoch:
@@ -326,6 +368,8 @@ class Ownership:
                 gone.append(partition)
             elif stat.version != self._held[partition].version:
                 await self._write_again(partition, stat.version)
+        if is_refused and not gone:
+            await asyncio.sleep(RETRY_S)
         return gone
 
     async def _write_again(self, partition: int, version: int) -> None:
@@ -334,7 +378,9 @@ class Ownership:
         path, hold = self._owner_path(partition), self._held[partition]
         try:
             hold.version = (await self._session.set(path, self._data, version=version)).version
-        except CoordinationError:
+        except CoordinationError as error:
+            if error.is_final:
+                raise
             self._doubt(partition)
 
     def _node_changed(self, partition: int) -> None:
@@ -373,11 +419,14 @@ class Ownership:
                 raise
             memory_shortage.report(error)
             has_failed = True
-            log.exception(
-                "holding a partition failed; it is tried again",
-                owner=self.owner_id,
-                partition=partition,
-            )
+            if isinstance(error, CoordinationError) and error.is_final:
+                self._fail(error)
+            else:
+                log.exception(
+                    "holding a partition failed; it is tried again",
+                    owner=self.owner_id,
+                    partition=partition,
+                )
             if hold.turn.is_current:
                 hold.turn.may_stand = True
                 self._leftover.add(partition)
@@ -436,6 +485,8 @@ class Ownership:
             log.warning(
                 "ownership callback failed", callback=name, owner=self.owner_id, error=str(error)
             )
+            if name == "on_acquired" and isinstance(error, CoordinationError) and error.is_final:
+                self._fail(error)  # as a fence that we may not write
             return False
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and background.is_cancelled():
@@ -464,6 +515,8 @@ class Ownership:
                         return epoch
                     vanished_at, wait_s = None, self._reread_s
             except CoordinationError as error:
+                if error.is_final:
+                    raise
                 wait_s = 0.0
                 hold.turn.may_stand = True  # perhaps the node was created
                 if not error.retriable:

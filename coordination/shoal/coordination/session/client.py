@@ -78,15 +78,23 @@ class FailedConnection(NamedTuple):
 class _Answer:
     """Passes an answer on at once, on the thread that sets it (mostly the connection's)."""
 
-    __slots__ = ("_done", "body")
+    __slots__ = ("_done", "_on_refused", "body")
 
-    def __init__(self, body: bytes, done: Callable[[Any, Exception | None], None]) -> None:
+    def __init__(
+        self,
+        body: bytes,
+        done: Callable[[Any, Exception | None], None],
+        on_refused: Callable[[], None],
+    ) -> None:
         self.body, self._done = body, done  # the body of the request
+        self._on_refused = on_refused
 
     def set(self, value: Any = None) -> None:
         self._done(value, None)
 
     def set_exception(self, error: Exception) -> None:
+        if says_refused(error):
+            self._on_refused()
         self._done(None, error)
 
 
@@ -414,13 +422,10 @@ class Client(KazooClient):  # type: ignore[misc]
         if self._session_id != session_id:  # the caller does not know of the new one yet
             done(None, kazoo_errors.SessionExpiredError())
             return
+        self._call(request, _Answer(body, done, self._note_refusal))
 
-        def note_and_pass(answer: Any, error: Exception | None) -> None:
-            if says_refused(error):
-                self.is_refused = True
-            done(answer, error)
-
-        self._call(request, _Answer(body, note_and_pass))
+    def _note_refusal(self) -> None:
+        self.is_refused = True  # the connection thread ends the client
 
     def doubt(self, session_id: int) -> None:
         """Connect again: on this connection a server says that the session is over.

@@ -25,6 +25,9 @@ from shoal.coordination.session.wire import Stat
 T = TypeVar("T")
 
 
+_TRIES = 5  # to create a path while others delete a part of it
+
+
 class Proof(Enum):
     """What the answer to a request shows."""
 
@@ -154,22 +157,26 @@ class Requests(ABC):
             return
         full = self._full(path)
         ends = [index for index, char in enumerate(full) if char == "/" and index] + [len(full)]
-        creates = [
-            self._request(
-                "create",
-                full[:end],
-                wire.create(full[:end], b"", wire.PERSISTENT, self._acl),
-                _nothing,
-            )
-            for end in ends
-        ]
-        errors = await asyncio.gather(*creates, return_exceptions=True)
-        if errors[-1] is None or isinstance(errors[-1], NodeExists):
-            return
-        # Below what is refused, nodes have no parent. Above it, refused ones exist. If the last one
-        # that has a parent exists, it was deleted meanwhile, and another try may succeed.
-        last = next((error for error in reversed(errors) if not isinstance(error, NoNode)), None)
-        raise errors[-1] if last is None or isinstance(last, NodeExists) else last
+        for is_last in (*[False] * (_TRIES - 1), True):
+            creates = [
+                self._request(
+                    "create",
+                    full[:end],
+                    wire.create(full[:end], b"", wire.PERSISTENT, self._acl),
+                    _nothing,
+                )
+                for end in ends
+            ]
+            errors = await asyncio.gather(*creates, return_exceptions=True)
+            if errors[-1] is None or isinstance(errors[-1], NodeExists):
+                return
+            # Below what is refused, nodes have no parent. Above it, refused ones exist. If the last
+            # one that has a parent exists, it was deleted meanwhile, and another try may succeed.
+            last = next((e for e in reversed(errors) if not isinstance(e, NoNode)), None)
+            if not (last is None or isinstance(last, NodeExists)):
+                raise last
+            if is_last:
+                raise errors[-1]
 
     async def _create_with_parents(
         self, path: str, data: bytes, ephemeral: bool, sequential: bool

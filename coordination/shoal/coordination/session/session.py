@@ -124,7 +124,7 @@ class ZkSession(Requests):
         self._lost = asyncio.Event()
         self._lost.set()
         self._failed = asyncio.Event()
-        self._doubters: set[asyncio.Future[None]] = set()  # who wait in ``unproven``
+        self._doubters: dict[asyncio.Future[None], None] = {}  # in order, those in ``unproven``
         self._doubt_timer: asyncio.TimerHandle | None = None  # one for all of them
         self._proved = asyncio.Event()
         self._heartbeat: SessionHeartbeat
@@ -273,12 +273,12 @@ class ZkSession(Requests):
         A new session that is proven in the meantime does not count.
         """
         ended = asyncio.get_running_loop().create_future()
-        self._doubters.add(ended)
+        self._doubters[ended] = None
         try:
             self._check_proof()
             await ended
         finally:
-            self._doubters.discard(ended)
+            self._doubters.pop(ended, None)
 
     def _check_proof(self) -> None:
         """Tell those who wait in ``unproven`` if the proof has ended; else check again soon."""

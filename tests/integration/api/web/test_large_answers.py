@@ -1,12 +1,16 @@
 """Answers about many tasks are made in a thread, and say the same."""
 
 import threading
+from types import ModuleType
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from shoal.api.web import answers
+from shoal.api.access import audit
+from shoal.api.operations.authoring import checks
+from shoal.api.operations.runs import rendered
+from shoal.api.web import answers, body
 from tests.integration.api.conftest import PREFIX, Api, definition
 
 PATHS = (
@@ -49,6 +53,49 @@ async def test_large_answers_are_made_elsewhere_and_say_the_same(
     assert await said() == small
     assert len(threads) == len(PATHS) + 1
     assert threading.current_thread() not in threads
+
+
+async def test_work_on_many_tasks_and_large_bodies_leaves_the_event_loop(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await api.publish()
+    threads: dict[str, set[threading.Thread]] = {}
+
+    def watch(module: ModuleType, name: str) -> None:
+        work = getattr(module, name)
+
+        def noted(*args: Any) -> Any:
+            threads.setdefault(name, set()).add(threading.current_thread())
+            return work(*args)
+
+        monkeypatch.setattr(module, name, noted)
+
+    async def said() -> list[Any]:
+        threads.clear()
+        start = {"project": "p", "workflow": "daily", "logical_time": "2026-03-01T00:00:00Z"}
+        preview = await api.client.post(f"{PREFIX}/start-previews", json=start)
+        changed = definition(description="another one")
+        plan = await api.client.post(
+            f"{PREFIX}/projects/p/workflows/daily/plan", json={"definition": changed}
+        )
+        assert (preview.status_code, plan.status_code) == (200, 200), plan.text
+        assert threads.keys() == {"_run_of", "_foreign", "reaches", "_detail_of"}
+        return [preview.json(), plan.json()]
+
+    for module, name in (
+        (rendered, "_run_of"),
+        (checks, "_foreign"),
+        (checks, "reaches"),
+        (audit, "_detail_of"),
+    ):
+        watch(module, name)
+    small = await said()
+    assert set.union(*threads.values()) == {threading.current_thread()}
+    for large in (rendered, checks):
+        monkeypatch.setattr(large, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(body, "INLINE_BYTES", 1)
+    assert await said() == small
+    assert threading.current_thread() not in set.union(*threads.values())
 
 
 def test_answers_are_those_of_the_model() -> None:

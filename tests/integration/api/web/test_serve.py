@@ -304,25 +304,24 @@ async def test_a_head_without_an_end_ends_the_connection(live: Api, head: bytes)
     assert (await live.client.get(f"{PREFIX}/health/live")).status_code == 200
 
 
-_WITHOUT_MEMORY = """
+_ENDED_BY_A_REQUEST = """
 import os, sys
 from pathlib import Path
 from shoal.api.routes import health
 from shoal.client.local.roles import run_role
 
 def fail():
-    raise MemoryError
+    {work}
 
 health.Live = fail
-os._exit(run_role("api", Path(sys.argv[1]), {"port": 0}))
+os._exit(run_role("api", Path(sys.argv[1]), {{"port": 0}}))
 """
 
 
-async def test_an_api_without_memory_ends_so_that_it_is_started_again(
-    cluster: ClusterSettings,
-) -> None:
+async def _ended_by_a_request(cluster: ClusterSettings, work: str) -> tuple[int, bytes]:
+    """Return the exit status of an API that does ``work`` for a request, and its last lines."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _WITHOUT_MEMORY, str(cluster.data)),
+        *(sys.executable, "-c", _ENDED_BY_A_REQUEST.format(work=work), str(cluster.data)),
         env={**os.environ, "SHOAL_ZOOKEEPER": cluster.zookeeper},
         stderr=asyncio.subprocess.PIPE,
     )
@@ -337,10 +336,24 @@ async def test_an_api_without_memory_ends_so_that_it_is_started_again(
                 with pytest.raises(httpx.RemoteProtocolError):
                     await client.get(f"{PREFIX}/health/live")
             left = await process.stderr.read()
-            assert await process.wait() == EXIT_NO_MEMORY
+            return await process.wait(), left
     finally:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+async def test_an_api_without_memory_ends_so_that_it_is_started_again(
+    cluster: ClusterSettings,
+) -> None:
+    status, left = await _ended_by_a_request(cluster, "raise MemoryError")
+    assert status == EXIT_NO_MEMORY
     assert b"out of memory: this process ends" in left
     assert left.count(b"\n") == 1, left
+
+
+async def test_threads_of_an_api_leave_the_interpreter_to_its_event_loop(
+    cluster: ClusterSettings,
+) -> None:
+    work = "os._exit(100 + round(1e4 * sys.getswitchinterval()))"  # tenths of a millisecond
+    assert (await _ended_by_a_request(cluster, work))[0] == 105

@@ -67,7 +67,7 @@ async def test_jobs_with_too_many_bytes_are_refused_at_entering(session: ZkSessi
     drawn = random.Random(1)  # names that do not compress well
     names = [drawn.randbytes(200).hex() for _ in range(6_000)]
     jobs = BalancedJobs(session, "g", "a", names, run, settings=AT_ONCE)
-    with pytest.raises(GroupTooLarge, match=r"1 members with 6000 partitions would not fit"):
+    with pytest.raises(GroupTooLarge, match=r"1 member with 6000 partitions would not fit"):
         await jobs.__aenter__()
     assert session.state is SessionState.CONNECTED
 

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog.testing
@@ -32,12 +33,8 @@ from shoal.coordination.session import obstacles
 from shoal.coordination.startup import connect_when_there
 from tests.integration.coordination.conftest import connect
 from tests.support.waiting import DEADLINE_S, START_S, STEADY_SESSION_S, eventually
+from tests.support.zookeeper.secure import NETTY
 
-NETTY = (
-    *("netty-common", "netty-buffer", "netty-transport", "netty-handler", "netty-resolver"),
-    *("netty-codec", "netty-codec-base", "netty-transport-native-epoll"),
-    *("netty-transport-classes-epoll", "netty-transport-native-unix-common"),
-)
 UNKNOWN = "no-such-host.invalid:2181"  # by RFC 6761 never a name of anything
 
 
@@ -47,12 +44,11 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(obstacles, "PROBE_S", DEADLINE_S)
 
 
-async def failure_of(
-    hosts: str, kind: type[CannotConnect], session_timeout_s: float = STEADY_SESSION_S
-) -> CannotConnect:
+async def failure_of(hosts: str, kind: type[CannotConnect], **options: Any) -> CannotConnect:
     """Return the error, of this kind, of a session that has time to find out what is in the way."""
     for try_s in (1.0, 4.0, DEADLINE_S):
-        session = ZkSession(hosts, connect_timeout_s=try_s, session_timeout_s=session_timeout_s)
+        patient = {"session_timeout_s": STEADY_SESSION_S, "connect_timeout_s": try_s}
+        session = ZkSession(hosts, **(patient | options))
         with pytest.raises(CannotConnect) as failure:
             await session.__aenter__()
         if type(failure.value) is kind and failure.value.obstacles:
@@ -86,7 +82,7 @@ async def test_a_name_that_cannot_be_resolved(host: str) -> None:
 async def test_one_name_of_several_that_cannot_be_resolved_is_logged(zk_chroot: str) -> None:
     hosts, _, chroot = zk_chroot.partition("/")
     with structlog.testing.capture_logs() as logs:
-        async with connect(f"{UNKNOWN},{hosts}/{chroot}"):
+        async with connect(f"{hosts},{UNKNOWN}/{chroot}"):
             pass
     (found,) = [log for log in logs if log["event"] == "a ZooKeeper server gives no session"]
     assert (found["server"], found["reason"]) == (UNKNOWN, Obstacle.UNKNOWN_HOST)
@@ -104,7 +100,7 @@ async def test_nothing_listens() -> None:
 
 async def test_a_server_that_says_nothing() -> None:
     with socket.create_server((HOST, 0)) as listener:
-        await failure_of(f"{HOST}:{listener.getsockname()[1]}", ServerSilent, 3.0)
+        await failure_of(f"{HOST}:{listener.getsockname()[1]}", ServerSilent, session_timeout_s=3.0)
 
 
 @asynccontextmanager
@@ -168,7 +164,7 @@ async def test_a_port_for_tls(
     }
     with ConfiguredServer(tmp_path / "zookeeper", settings):
         error = await failure_of(f"{HOST}:{port}", TlsServer)
-    assert "clientPort" in str(error)
+    assert "`zookeeper_tls` (tls of ZkSession)" in str(error)
 
 
 @pytest.fixture

@@ -104,6 +104,28 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
         f"{_BODIES}::test_others_are_answered_while_a_large_body_is_checked[a value]",
     ),
+    Promise.PROGRESS.broken_if(
+        "the preview of a large start is made in the event loop",
+        Place("shoal.api.operations.runs.rendered", "_planned").never(
+            "len(spec.tasks) > MOST_AT_ONCE"
+        ),
+        "tests/integration/api/web/test_large_answers.py::"
+        "test_work_on_many_tasks_and_large_bodies_leaves_the_event_loop",
+    ),
+    Promise.PROGRESS.broken_if(
+        "the audit reads a large body in the event loop",
+        Place("shoal.api.endpoints.route", "StrictRoute.turn").drop(
+            "record_of(request).has_large_body = request.is_large"
+        ),
+        "tests/integration/api/web/test_large_answers.py::"
+        "test_work_on_many_tasks_and_large_bodies_leaves_the_event_loop",
+    ),
+    Promise.PROGRESS.broken_if(
+        "threads of an API keep the interpreter from its event loop for 5 ms",
+        Place("shoal.client.local.roles", "run_role").never('role == "api"'),
+        "tests/integration/api/web/test_serve.py::"
+        "test_threads_of_an_api_leave_the_interpreter_to_its_event_loop",
+    ),
     Promise.TEXT_STAYS_TEXT.broken_if(
         "truth values are numbers of instances",
         _COMMANDS["CommandIn"].replace(

@@ -31,6 +31,11 @@ _TEST_QUEUE = f"{_TESTS}/queue/test_queue.py"
 _TEST_QUEUE_RECOVERY = f"{_TESTS}/queue/test_queue_recovery.py"
 _TEST_ELECTION = f"{_TESTS}/test_election.py"
 _TEST_SHARED_SESSION = f"{_TESTS}/test_shared_session.py"
+_GROUP = Place("shoal.coordination.group.group")
+_HISTORIES = (
+    "tests/unit/coordination/test_actors_under_faults.py::"
+    "test_actors_that_share_sessions_survive_every_fault"
+)
 
 MUTATIONS: tuple[Mutation, ...] = (
     Promise.SELF_FENCE.broken_if(
@@ -166,6 +171,25 @@ MUTATIONS: tuple[Mutation, ...] = (
         _OWNERSHIP["_end"].never("self._leftover"),
         f"{_TEST_SHARED_SESSION}::"
         "test_candidate_that_leaves_a_session_in_doubt_leaves_no_node_behind",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an exit that is cancelled leaves the loops of an ownership behind",
+        _OWNERSHIP["__aexit__"].drop(
+            "await asyncio.shield(background.start(self._abandon(), name))"
+        ),
+        f"{_HISTORIES}[seats]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a group left in doubt of its session leaves its registration behind",
+        _GROUP["_end"].drop("await self._store.deregister(self._registered_id)"),
+        f"{_HISTORIES}[shares]",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a partition that is wanted again and again leaves a watch each time",
+        _OWNERSHIP["_create"].replace(
+            "_NodeWatch(self, partition)", "lambda _: hold.recheck.set()"
+        ),
+        f"{_HISTORIES}[seats]",
     ),
     Promise.PROGRESS.broken_if(
         "a hold that fails unexpectedly keeps its turn for ever",

@@ -36,7 +36,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "owner nodes are read only when a watch fires",
-        _OWNERSHIP["_watch_nodes"].replace(
+        _OWNERSHIP["_follow_nodes"].replace(
             "self._unwatched if self._has_unwatched.is_set() else self._next_part()",
             "self._unwatched",
         ),
@@ -137,8 +137,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a loop of the library that fails has ended",
         _BACKGROUND["_again_and_again"].replace(
-            "try:\n    ...\nexcept Exception as error:\n    ...\nelse:\n    return",
-            "try:\n    ...\nexcept Exception as error:\n    ...\nreturn",
+            "try:\n    ...\nexcept (Exception, asyncio.CancelledError) as error:\n    ...\n"
+            "else:\n    return",
+            "try:\n    ...\nexcept (Exception, asyncio.CancelledError) as error:\n    ...\nreturn",
         ),
         "tests/unit/coordination/test_background.py::test_loop_that_fails_begins_again",
     ),

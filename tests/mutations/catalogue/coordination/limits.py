@@ -5,9 +5,14 @@ from tests.mutations.place import Place
 
 _WIRE = Place("shoal.coordination.session.wire")
 _CLIENT = Place("shoal.coordination.session.client")
+_OWNERSHIP = Place("shoal.coordination.recipes.ownership")
+_OWNED = Place("shoal.coordination.messages.owned")
+_TREE = Place("shoal.coordination.cluster.tree")
+_MEMBER = Place("shoal.coordination.cluster.membership")
 _STORE = Place("shoal.coordination.group.store")
 _MEMBERSHIP = Place("shoal.coordination.group.membership")
 _GROUP_LIMITS = "tests/integration/coordination/group/test_group_limits.py"
+_FINAL = "tests/integration/coordination/test_final_errors.py"
 _OBSTACLES = "tests/integration/coordination/session/test_obstacles.py"
 _CREDENTIALS = "tests/integration/coordination/session/test_credentials.py"
 _LIMITS = "tests/integration/coordination/session/test_limits.py"
@@ -40,6 +45,26 @@ MUTATIONS: tuple[Mutation, ...] = (
         "a name that no name service can encode ends the client for good",
         _CLIENT["_expand_client_hosts"].replace("(OSError, UnicodeError)", "OSError"),
         f"{_OBSTACLES}::test_a_name_that_cannot_be_resolved",
+    ),
+    Promise.PROGRESS.broken_if(
+        "acquiring what is closed to us is tried forever",
+        _OWNERSHIP["_acquire"].never("error.is_final"),
+        f"{_FINAL}::test_a_share_of_jobs_ends_if_one_may_not_be_held",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a consumer goes on without what it may not read",
+        _OWNED["_run"].never("error.is_final"),
+        f"{_FINAL}::test_a_consumer_and_a_producer_end_at_what_they_may_not_read",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a tree that is closed to us is checked forever",
+        _TREE["_run"].never("error.is_final"),
+        f"{_FINAL}::test_a_tree_that_is_closed_while_we_run_ends_its_keeper",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a member that leaves in doubt leaves its node behind",
+        _MEMBER["__aexit__"].never("is_in_doubt"),
+        f"{_FINAL}::test_a_member_that_leaves_in_doubt_leaves_no_node_behind",
     ),
     Promise.PROGRESS.broken_if(
         "a server that demands a credential is asked again and again",

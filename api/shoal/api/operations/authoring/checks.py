@@ -1,10 +1,11 @@
 """Definitions as they arrive, checked: by themselves, and against what projects have."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from shoal.api.web.answers import MOST_AT_ONCE
 from shoal.core.access.grants import Grant, no_such_file, reaches
 from shoal.core.checks.workflow import DefinitionProblem, InvalidDefinition
 from shoal.core.definition.model import WorkflowSpec
@@ -16,6 +17,7 @@ from shoal.runtime.documents.yaml_file import read_yaml
 from shoal.runtime.plugins import check_definition, load_task_type
 from shoal.sql import UnitOfWork
 
+T = TypeVar("T")
 _TEXT = "the text"  # what places in it are called, which have lines
 
 
@@ -112,20 +114,33 @@ async def _not_shared(uow: UnitOfWork, spec: WorkflowSpec) -> list[DefinitionPro
 
     Whether a file is there is known when the task runs, as with the project's own.
     """
-    found = ((path, text, foreign(text)) for path, text in _resources(spec))
-    named = [(path, text, home) for path, text, home in found if home not in (None, spec.project)]
+    named = await _of_tasks(spec, _foreign)
     if not named:
         return []
-    shared = await uow.resource_grants.shared({home or "" for *_, home in named}, spec.project)
+    shared = await uow.resource_grants.shared({home for *_, home in named}, spec.project)
     problems = []
     for path, text, home in named:
-        assert home is not None
         is_known = not placeholders.is_open(text)
         files = shared.get(home, frozenset())
         given = is_shared(files, ResourceLocator.parse(text)) if is_known else files
         if not given:
             problems.append(DefinitionProblem(path, no_such_file(home, text, spec.project)))
     return problems
+
+
+def _foreign(spec: WorkflowSpec) -> list[tuple[tuple[str | int, ...], str, str]]:
+    """Return where files of other projects are named, their names, and the projects."""
+    found = ((path, text, foreign(text)) for path, text in _resources(spec))
+    return [
+        (path, text, home)
+        for path, text, home in found
+        if home is not None and home != spec.project
+    ]
+
+
+async def _of_tasks(spec: WorkflowSpec, find: Callable[[WorkflowSpec], list[T]]) -> list[T]:
+    """Return what ``find`` finds in all tasks; if there are many, beside the event loop."""
+    return await asyncio.to_thread(find, spec) if len(spec.tasks) > MOST_AT_ONCE else find(spec)
 
 
 def _resources(spec: WorkflowSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -138,7 +153,7 @@ def _resources(spec: WorkflowSpec) -> Iterator[tuple[tuple[str | int, ...], str]
 
 
 async def _not_reached(uow: UnitOfWork, spec: WorkflowSpec) -> list[DefinitionProblem]:
-    found = [*reaches(spec)]
+    found = await _of_tasks(spec, lambda spec: [*reaches(spec)])
     problems = []
     for level in dict.fromkeys(one.needs for one in found):
         pairs = {(one.project, spec.project) for one in found if one.needs is level}

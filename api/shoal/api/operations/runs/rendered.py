@@ -3,11 +3,13 @@
 Values of secrets are not even read: every one is shown as the same mask.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from shoal.api.web.answers import MOST_AT_ONCE
 from shoal.core.definition.kinds import is_logic
 from shoal.core.definition.labels import inherited
 from shoal.core.definition.model import WorkflowSpec
@@ -63,7 +65,8 @@ async def planned(uow: UnitOfWork, start: Start) -> PreviewedRun:
     """
     version = await uow.workflows.version_by_name(start.project, start.workflow, start.version)
     origins = await uow.workflows.origins([version.workflow_id])
-    return _planned(version.spec, version.version, origins[version.workflow_id].parameters, start)
+    parameters = origins[version.workflow_id].parameters
+    return await _planned(version.spec, version.version, parameters, start)
 
 
 async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> PreviewedRun:
@@ -76,12 +79,21 @@ async def planned_of(uow: UnitOfWork, spec: WorkflowSpec, start: Start) -> Previ
     except NotFound:
         newest = 0
     parameters = await uow.projects.parameters(start.project)
-    return _planned(spec, newest + 1, parameters, start)
+    return await _planned(spec, newest + 1, parameters, start)
 
 
-def _planned(
+async def _planned(
     spec: WorkflowSpec, version: int, of_project: Mapping[str, str], start: Start
 ) -> PreviewedRun:
+    if len(spec.tasks) > MOST_AT_ONCE:
+        return await asyncio.to_thread(_run_of, spec, version, of_project, start)
+    return _run_of(spec, version, of_project, start)
+
+
+def _run_of(
+    spec: WorkflowSpec, version: int, of_project: Mapping[str, str], start: Start
+) -> PreviewedRun:
+    """Return the run that a start of a definition would make. On any thread."""
     plan = WorkflowPlan.of(spec)
     launched = launch(spec.parameters, of_project, start.parameters)
     selected = None
