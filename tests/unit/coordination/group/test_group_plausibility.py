@@ -1,6 +1,6 @@
 """States of a group that are rare, but no damage."""
 
-from shoal.coordination.group import GroupMetadata, GroupState, Join, Leave, Tick, decide
+from shoal.coordination.group import GroupMetadata, GroupState, Join, Leave, Request, Tick, decide
 from shoal.coordination.group.plausibility import implausible
 
 LONG_S = 600.0  # a rebalance timeout that is longer than clocks can be apart
@@ -12,7 +12,7 @@ def test_a_group_that_only_waits_for_a_newcomer_is_no_damage() -> None:
     def join(name: str, member_id: str | None) -> Join:
         return Join(member_id, name, ("sticky",), {"jobs": 2}, LONG_S)
 
-    requests = [
+    requests: list[Request] = [
         *(join("a", None), join("a", "a"), Tick()),
         *(join("b", None), join("b", "b")),  # a rebalance begins, with its deadline
         *(join("c", None), Leave("a"), Leave("b")),
