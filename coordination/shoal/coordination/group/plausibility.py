@@ -24,8 +24,10 @@ def implausible(group: GroupMetadata, now_s: float, registered: Set[str]) -> str
         return "a group that is deleted leaves nothing behind"
     if state is GroupState.EMPTY:
         return "an empty group has members" if members else None
+    # Without members (all have left, and one is about to join) the deadline makes no difference.
     if (
-        group.deadline_s is not None
+        members
+        and group.deadline_s is not None
         and group.deadline_s
         > now_s + _longest_s(group, registered) + group.initial_rebalance_delay_s + CLOCKS_APART_S
     ):

@@ -62,6 +62,7 @@ async def test_time_that_python_cannot_hold_spoils_its_own_row_alone(
         ('{"\\udfff": 1}', "half a character"),
         ('{"n": ' + "[" * 100_000, "too many levels"),
     ],
+    ids=["not a number", "infinity", "too large", "half a character", "half a name", "deep"],
 )
 async def test_json_that_cannot_be_written_again_spoils_its_own_row_alone(
     database: Database, stored: str, reason: str

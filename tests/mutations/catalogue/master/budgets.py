@@ -158,7 +158,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Promise.PROGRESS.broken_if(
         "a process that stood still is said to have had a long step",
         _LAG["LoopLag.run"].replace("min(now_s - due_s, used_s)", "now_s - due_s"),
-        "tests/unit/coordination/test_loop_lag.py"
+        "tests/unit/coordination/session/test_loop_lag.py"
         "::test_a_process_that_stood_still_was_late_without_a_step",
     ),
     Promise.PROGRESS.broken_if(
