@@ -134,7 +134,10 @@ class Gatherer:
             await self._add_again(found, table, read_count(key.partition(" ")[0]), item)
             if before == (found.rows, found.left_out.get(table, 0)):
                 gone = UnreadableRow(
-                    key, "the row is no longer in the database", item.project, item.workflow
+                    key,
+                    "the row has not ended again, or is no longer in the database",
+                    item.project,
+                    item.workflow,
                 )
                 found.left_out[table] = found.left_out.get(table, 0) + 1
                 found.unreadable.setdefault(table, []).append(gone)
