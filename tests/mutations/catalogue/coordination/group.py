@@ -129,6 +129,12 @@ MUTATIONS: tuple[Mutation, ...] = (
         "tests/integration/coordination/group/test_group_store.py::"
         "test_changes_on_one_view_are_one_write_and_later_ones_are_refused",
     ),
+    Promise.PROGRESS.broken_if(
+        "what a session has replaced itself is written once more",
+        _STORE["_write_batch"].replace("view is not self._outdated", "True"),
+        "tests/integration/coordination/group/test_group_store.py::"
+        "test_a_change_of_what_this_session_has_replaced_is_refused_without_a_request",
+    ),
     Promise.SELF_FENCE.broken_if(
         "a member of a group keeps its partitions until its session is known to be lost",
         _GROUP["_live"].replace("self._session.unproven", "self._session.lost"),

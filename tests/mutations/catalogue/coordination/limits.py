@@ -47,6 +47,18 @@ MUTATIONS: tuple[Mutation, ...] = (
         f"{_OBSTACLES}::test_a_name_that_cannot_be_resolved",
     ),
     Promise.PROGRESS.broken_if(
+        "a start waits without limit for servers that are asked what is in the way",
+        Place("shoal.coordination.session.session", "__aenter__").replace(
+            "asyncio.timeout(obstacles.PROBE_S)", "asyncio.timeout(None)"
+        ),
+        f"{_OBSTACLES}::test_questions_to_servers_hold_up_an_error_for_a_limited_time",
+    ),
+    Promise.PROGRESS.broken_if(
+        "an API goes on with a session that is refused for good",
+        Place("shoal.api.main", "serve_app").replace("{serving, told, failed}", "{serving, told}"),
+        "tests/integration/api/web/test_serve.py::test_a_refused_credential_ends_the_process",
+    ),
+    Promise.PROGRESS.broken_if(
         "acquiring what is closed to us is tried forever",
         _OWNERSHIP["_acquire"].never("error.is_final"),
         f"{_FINAL}::test_a_share_of_jobs_ends_if_one_may_not_be_held",
