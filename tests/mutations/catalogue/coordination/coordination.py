@@ -189,7 +189,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _OWNERSHIP["_create"].replace(
             "_NodeWatch(self, partition)", "lambda _: hold.recheck.set()"
         ),
-        f"{_HISTORIES}[seats]",
+        "tests/unit/coordination/actors/test_watches_of_a_wish.py::"
+        "test_partition_of_another_session_that_is_wanted_again_and_again_has_one_watch",
     ),
     Promise.PROGRESS.broken_if(
         "a hold that fails unexpectedly keeps its turn for ever",
