@@ -254,7 +254,9 @@ class History:
         watched = [
             p for h in self._living for client in h.process.connections for p in client.watched
         ]
-        assert len(watched) <= 5 * (actors + 1), f"watched by {actors} actors: {sorted(watched)}"
+        assert len(watched) <= 5 * (actors + 1) + 2 * self._actors, (
+            f"watched by {actors} actors: {sorted(watched)}"
+        )
         for host in self._living:
             most_tasks = 2 + 14 * sum(not actor.is_over for actor in host.actors)
             names = sorted(task.get_name() for task in host.process.tasks())

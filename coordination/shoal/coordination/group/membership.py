@@ -153,7 +153,7 @@ class Life:
 
     def _fresh_s(self, view: View) -> float:
         """For how long the view may serve unless something changes."""
-        return max(0.0, view.asked_at + self._settings.reread_s - time.monotonic())
+        return max(0.0, view.read_at + self._settings.reread_s - time.monotonic())
 
     async def _read_safely(
         self, view: View, use: Callable[[View], T], *, is_large: bool = False
@@ -292,9 +292,12 @@ class Life:
         try:
             is_written = await self._store.change(view, apply)
         except BadVersion:
+            # The problem may come of changes of other members that were not stored either.
+            problem = None
             self._member.note_refusal()
             is_written = True
         except ConnectionLoss as error:
+            problem = None
             log.debug("group perhaps not written", member=self._member.id, error=str(error))
             is_written = True
         except NoNode as error:

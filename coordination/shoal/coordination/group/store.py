@@ -64,7 +64,7 @@ class View:
     registered: frozenset[str]
     names: frozenset[str] = field(repr=False)  # of the registrations' znodes
     absent: frozenset[str] = field(repr=False)  # static members that are not registered
-    asked_at: float = field(compare=False)  # time.monotonic() when the reading began
+    read_at: float = field(compare=False)  # time.monotonic() when the reading ended
 
     @property
     def version(self) -> int:
@@ -136,6 +136,7 @@ class GroupStore:
         self._queue: list[_Change] = []
         self._writing: asyncio.Task[None] | None = None
         self._collisions = 0  # writes in a row that came too late
+        self._outdated: View | None = None  # by our own write, until the next reading
 
     # ------------------------------------------------------------------ shared by the members
 
@@ -153,7 +154,7 @@ class GroupStore:
         while (
             self._view is None
             or self._view_noted < noted
-            or time.monotonic() - self._view.asked_at >= max_age_s
+            or time.monotonic() - self._view.read_at >= max_age_s
         ):
             if self._reading is None:
                 self._readings += 1
@@ -163,6 +164,9 @@ class GroupStore:
             await asyncio.wait([reading])  # it goes on for the others when we are cancelled
             if is_ours:
                 reading.result()
+                # It is as new as can be; slow servers must not make it too old at once.
+                if self._view is not None and self._view_noted >= noted:
+                    return self._view
         return self._view
 
     async def _read_shared(self) -> None:
@@ -228,9 +232,10 @@ class GroupStore:
     async def _write_batch(self, changes: list[_Change]) -> None:
         view = self._view
         assert view is not None
-        batch = [each for each in changes if each.version == view.version]
+        is_new = view is not self._outdated
+        batch = [each for each in changes if is_new and each.version == view.version]
         for each in changes:
-            if each.version != view.version:
+            if each not in batch:
                 _fail(each, BadVersion(f"group {self._name}"))
         has_changed: dict[_Change, bool] = {}
         failed: dict[_Change, Exception] = {}
@@ -263,7 +268,7 @@ class GroupStore:
             group = await compute(decide_all, is_large=is_large)
             if any(has_changed.values()):
                 await self.write(group, view.version)
-                self._collisions = 0
+                self._collisions, self._outdated = 0, view
         except Exception as error:  # noqa: BLE001 - each member gets it
             if isinstance(error, BadVersion):
                 self._collisions = min(self._collisions + 1, 10)
@@ -283,7 +288,6 @@ class GroupStore:
         Raises Unreadable when what is stored is not a group: then it has been quarantined, and the
         group begins anew, empty and in a higher generation.
         """
-        asked_at = time.monotonic()
         # Sent in this order and answered in this order.
         node, members = await asyncio.gather(
             self._session.get(znodes.group(self._name), watch=watch),
@@ -313,7 +317,7 @@ class GroupStore:
                 for member in self._last[1].members.values()
                 if member.join.instance_id is not None and member.id not in registered
             ),
-            asked_at=asked_at,
+            read_at=time.monotonic(),
         )
 
     async def _begin_anew(self, node: Node, problem: str) -> NoReturn:

@@ -11,6 +11,7 @@ from shoal.coordination.errors import BadVersion, GroupNotEmpty
 from shoal.coordination.group.model import GroupMetadata
 from shoal.coordination.group.store import GroupStore, group_store
 from tests.integration.coordination.group.group_bench import QUICK
+from tests.integration.coordination.group.traffic import Traffic
 
 
 async def test_of_two_who_have_read_the_same_only_one_can_write(session: ZkSession) -> None:
@@ -59,6 +60,34 @@ async def test_changes_on_one_view_are_one_write_and_later_ones_are_refused(
     with pytest.raises(BadVersion):
         await store.change(view, one_more)
     assert (await store.read()).version == after.version
+
+
+async def test_a_reading_that_takes_longer_than_a_view_may_serve_is_answered(
+    session: ZkSession,
+) -> None:
+    store = group_store(session, "g", 3.0)
+    await store.register("one", {})
+    traffic = Traffic(session)
+    async with asyncio.timeout(60.0):
+        await store.current(0.0)
+    assert traffic.requests["GetData"] == 1
+
+
+async def test_a_change_of_what_this_session_has_replaced_is_refused_without_a_request(
+    session: ZkSession,
+) -> None:
+    store = group_store(session, "g", 3.0)
+    await store.register("one", {})
+    view = await store.current(60.0)
+
+    def one_more(group: GroupMetadata, _: bool) -> GroupMetadata:
+        return replace(group, pending=group.pending | {"member"})
+
+    traffic = Traffic(session)
+    assert await store.change(view, one_more)
+    with pytest.raises(BadVersion):
+        await store.change(view, one_more)
+    assert traffic.requests["SetData"] == 1
 
 
 async def test_members_that_cannot_be_written_hear_why(session: ZkSession) -> None:
