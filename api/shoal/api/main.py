@@ -228,7 +228,10 @@ async def _exports(database: Database) -> int:
 async def serve_app(
     services: Services, listener: socket.socket, ready: Callable[[str], None] | None = None
 ) -> None:
-    """Serve on ``listener`` until ``services.streams.stopping``; ``ready`` gets the URL."""
+    """Serve on ``listener`` until ``services.streams.stopping``; ``ready`` gets the URL.
+
+    Raises CredentialRefused when ZooKeeper refuses the credential meanwhile.
+    """
     settings = services.settings
     connections = Connections(
         settings.connections_per_address, Networks.of(settings.trusted_proxies)
@@ -251,6 +254,8 @@ async def serve_app(
     server = Server(config, connections)
     serving = asyncio.create_task(server.serve([listener]), name="http server")
     told = asyncio.create_task(services.streams.stopping.wait())
+    # Nothing repairs the session of this process: its supervisor has to start another one.
+    failed = asyncio.create_task(services.cluster.session.failed(), name="session")
     try:
         await server.has_started(serving)
         host, port = listener.getsockname()[:2]
@@ -259,13 +264,17 @@ async def serve_app(
         log.info("api ready", url=url)
         if ready is not None:
             ready(url)
-        await asyncio.wait({serving, told}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving, told, failed}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         # Open streams end by themselves now, so the server finds its connections idle.
         services.streams.stopping.set()
         server.stop()
         told.cancel()
         await serving
+        if not failed.done():
+            failed.cancel()
+    if failed.done() and not failed.cancelled():
+        failed.result()
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """Settings of the API process, and of the providers and the directory where people sign in."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from shoal.runtime.settings import require_encryption
+from shoal.runtime.settings import OptionalFile, require_encryption
 
 # What a public key can check: no "none", and no HS256, whose key is a secret.
 ALGORITHMS = frozenset(
@@ -22,7 +21,6 @@ def _words(value: Any) -> Any:
 
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
-File = Annotated[Path | None, BeforeValidator(lambda value: None if value == "" else value)]
 ProviderName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
 
@@ -37,7 +35,9 @@ class FederationSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: str = Field(default="", max_length=100)  # what people see; empty: its name
-    ca: File = None  # PEM file of the authority of its certificate; empty: those of the system
+    ca: OptionalFile = (
+        None  # PEM file of the authority of its certificate; empty: those of the system
+    )
     timeout_s: float = Field(default=5.0, gt=0, le=60)
     # Make an account at the first sign-in of a person; else people who have none are refused.
     make_accounts: bool = False
@@ -50,7 +50,7 @@ class OidcSettings(FederationSettings):
 
     issuer: str  # exactly as the provider writes it
     client_id: str = Field(min_length=1, max_length=500)
-    client_secret_file: File = None  # empty: a public client
+    client_secret_file: OptionalFile = None  # empty: a public client
     scopes: Words = ("openid", "profile")
     algorithms: Words = ("RS256", "ES256", "PS256", "EdDSA")  # of signatures that count
     name_claim: str = "preferred_username"  # the name of an account that is made
@@ -97,7 +97,7 @@ class LdapSettings(FederationSettings):
     start_tls: bool = False  # ldap:// servers that are asked for encryption first
     # Search with an account of Shoal's own, or know the DN of people by a template.
     bind_dn: str = ""
-    bind_password_file: File = None
+    bind_password_file: OptionalFile = None
     base_dn: str = ""
     user_filter: str = "(uid={name})"
     user_dn: str = ""
@@ -169,7 +169,7 @@ class ApiAddress(BaseSettings):
 
     host: str = "127.0.0.1"
     # Beyond loopback it needs a certificate (PEM files), or a proxy in front that has one.
-    tls_certificate: File = None
+    tls_certificate: OptionalFile = None
     # The names by which clients reach it, besides those of loopback: others are refused.
     allowed_hosts: Words = ()
     port: int = Field(default=8765, ge=0, le=65535)  # 0 takes a free one
@@ -185,7 +185,7 @@ class ApiSettings(ApiAddress):
 
     model_config = SettingsConfigDict(extra="forbid")
 
-    tls_key: File = None
+    tls_key: OptionalFile = None
     allow_clear: bool = False  # listen in clear beyond loopback: a proxy has the certificate
     # Addresses and networks of proxies whose word for the client's address is taken; * is all.
     trusted_proxies: Words = ()

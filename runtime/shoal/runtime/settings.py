@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shoal.core.errors import ShoalError
@@ -21,6 +21,12 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 # Seconds between two runs of periodic work. Infinity, and what is longer than three years, is
 # refused: the moment of the next run could not be stored as a date.
 Interval = Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)]
+# A file that need not be named: an empty text is none, ~ is the home of the user.
+OptionalFile = Annotated[
+    Path | None,
+    BeforeValidator(lambda value: None if value == "" else value),
+    AfterValidator(lambda value: value and value.expanduser()),
+]
 StoreName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
 
@@ -41,11 +47,10 @@ class ClusterSettings(BaseSettings):
     # Encrypt the connections to ZooKeeper and verify its servers' names: the ports in the address
     # are their secureClientPort.
     zookeeper_tls: bool = False
-    zookeeper_tls_ca: Path | None = (
-        None  # PEM file of the authorities; default: those of the system
-    )
-    zookeeper_tls_cert: Path | None = None  # PEM files of what this process shows of itself
-    zookeeper_tls_key: Path | None = None
+    # PEM file of the authorities; empty: those of the system
+    zookeeper_tls_ca: OptionalFile = None
+    zookeeper_tls_cert: OptionalFile = None  # PEM files of what this process shows of itself
+    zookeeper_tls_key: OptionalFile = None
     # Largest request that the ZooKeeper servers accept (their jute.maxbuffer), in bytes
     zookeeper_max_request_bytes: int = Field(default=1_048_575, ge=65_536)
     database_url: str = ""  # empty: SQLite in the data folder
@@ -55,10 +60,10 @@ class ClusterSettings(BaseSettings):
     session_timeout_s: float = Field(default=10.0, ge=1)  # of the ZooKeeper sessions
     # Bind database and ZooKeeper's tree to each other anew, although they name others.
     rebind: bool = False
-    tls_ca: Path | None = None  # the three PEM files; default: tls/ in the data folder
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    secrets_key: Path | None = None  # file of the key that secrets are encrypted with at rest
+    tls_ca: OptionalFile = None  # the three PEM files; default: tls/ in the data folder
+    tls_cert: OptionalFile = None
+    tls_key: OptionalFile = None
+    secrets_key: OptionalFile = None  # file of the key that secrets are encrypted with at rest
     # Where the contents of resources are: a folder that all machines share, s3://bucket/folder or
     # webhdfs://user@host:port/folder; empty: below the data folder.
     resources_url: str = Field(default="", pattern=r"^$|^/|^[a-z][a-z0-9+.-]*://\S+$")

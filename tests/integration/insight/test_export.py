@@ -267,6 +267,24 @@ async def test_a_row_that_cannot_be_read_is_quarantined_and_exported_after_its_r
     await assert_complete(database, store)
 
 
+async def test_a_row_that_is_exported_after_its_run_went_on_is_no_longer_quarantined(
+    database: Database, store: HistoryStore
+) -> None:
+    [run] = await begun(database)
+    await end(database, run, "a", TaskSignal.FAIL)
+    await end(database, run, "b")
+    never = 2**62 if database.kind == "sqlite" else "'infinity'"
+    await change(database, f"UPDATE workflow_instance SET started_at = {never}")
+    await exporter(database, store).run()
+    assert [one.item for one in await quarantined(database)] == [f"instances {run.id}"]
+    async with database.unit_of_work() as uow:
+        await uow.connection.execute(text("UPDATE workflow_instance SET started_at = finished_at"))
+        await uow.commit()
+    await stored(database, run, ForceRequested("a", NOW + DAY, "me"))
+    await exporter(database, store).run()
+    assert await quarantined(database) == []
+
+
 async def test_a_quarantined_row_stays_so_with_the_reason_of_its_last_try(
     database: Database, store: HistoryStore
 ) -> None:
@@ -282,7 +300,7 @@ async def test_a_quarantined_row_stays_so_with_the_reason_of_its_last_try(
     await change(database, "DELETE FROM task_instance WHERE task = 'a'")
     await exporter(database, store).run()
     [item] = await quarantined(database)
-    assert item.reason == "the row is no longer in the database"
+    assert item.reason == "the row has not ended again, or is no longer in the database"
 
 
 IMPOSSIBLE = {

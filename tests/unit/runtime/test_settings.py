@@ -40,6 +40,20 @@ def test_bad_files_are_named_with_the_setting(tmp_path: Path, content: str, word
         load_settings(ClusterSettings, "cluster", tmp_path)
 
 
+def test_a_file_that_is_empty_is_none_and_a_home_is_expanded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_ZOOKEEPER_TLS_CERT", "")
+    monkeypatch.setenv("HOME", "/home/ann")
+    lines = ["zookeeper_tls = true", "zookeeper_tls_key = ''", "tls_ca = ''"]
+    (tmp_path / "shoal.toml").write_text(
+        "\n".join(["[cluster]", *lines, "zookeeper_tls_ca = '~/ca.pem'"])
+    )
+    settings = load_settings(ClusterSettings, "cluster", tmp_path)
+    assert (settings.zookeeper_tls_cert, settings.zookeeper_tls_key) == (None, None)
+    assert (settings.zookeeper_tls_ca, settings.tls_ca) == (Path("/home/ann/ca.pem"), None)
+
+
 @pytest.mark.parametrize("value", ["inf", "nan", "0.0", "-1.0", "1e9"])
 @pytest.mark.parametrize(
     ("section", "name"),

@@ -8,6 +8,7 @@ unless zoo.cfg says otherwise), for TLS, and whether it closes even connections 
 import re
 import socket
 import ssl
+import time
 from contextlib import suppress
 
 from shoal.coordination.errors import BadCertificate, Obstacle
@@ -73,12 +74,15 @@ def _exchange(
     address: tuple[str, int], question: bytes, tls: Tls | None = None, host: str = ""
 ) -> bytes:
     """Return what the server says to ``question`` before it closes the connection."""
-    said = b""
+    said, ends_at = b"", time.monotonic() + PROBE_S
     with socket.create_connection(address, PROBE_S) as plain, suppress(OSError):
         connection = tls.context().wrap_socket(plain, server_hostname=host) if tls else plain
         with connection:
             connection.sendall(question)
-            while len(said) < _MOST_BYTES and (chunk := connection.recv(_MOST_BYTES)):
+            while len(said) < _MOST_BYTES and (left_s := ends_at - time.monotonic()) > 0:
+                connection.settimeout(left_s)  # for all of the answer, however slowly it comes
+                if not (chunk := connection.recv(_MOST_BYTES)):
+                    break
                 said += chunk
     return said
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, NoReturn, Self, TypeVar
 
 import structlog
@@ -161,8 +162,13 @@ class ZkSession(Requests):
                 await asyncio.to_thread(self._client.start_async)
                 await self.retry(self._begin)
         except TimeoutError as error:
-            await self._probes_ended.wait()
-            await self._close()
+            try:
+                # Another probe may begin whenever one has ended.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(obstacles.PROBE_S):
+                        await self._probes_ended.wait()
+            finally:
+                await self._close()
             raise CannotConnect.because_of(
                 self._servers, self._connect_timeout_s, self._obstacles
             ) from error
@@ -478,8 +484,11 @@ class ZkSession(Requests):
 
     def _probe(self, server: str, address: tuple[str, int]) -> None:
         host = server.rpartition(":")[0].strip("[]")
-        obstacle = obstacles.probe(address, self._tls, host)
-        self._post(self._probed, server, obstacle)
+        obstacle = Obstacle.REFUSES
+        try:
+            obstacle = obstacles.probe(address, self._tls, host)
+        finally:
+            self._post(self._probed, server, obstacle)
 
     def _probed(self, server: str, obstacle: Obstacle) -> None:
         self._probing.discard(server)

@@ -487,9 +487,12 @@ async def _quarantine(uow: UnitOfWork, found: Gathered, now: datetime) -> None:
     ]
     for one in items:
         await uow.quarantine.note(one)
-    still = {one.item for one in items}
-    works = [(one.kind, one.item) for one in found.retried if one.item not in still]
-    await uow.quarantine.remove(works, ItemConsumer.HISTORY)
+    known = await uow.quarantine.keys(ItemConsumer.HISTORY, [ItemKind.ROW])
+    if known:
+        works = {one.item for one in found.retried} | found.exported({item for _, item in known})
+        works -= {one.item for one in items}
+        over = [(kind, item) for kind, item in known if item in works]
+        await uow.quarantine.remove(over, ItemConsumer.HISTORY)
     if items:
         await uow.quarantine.prune(ItemConsumer.HISTORY, None)
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.core.runs.quarantine import QuarantinedItem
 from shoal.core.untrusted import read_count, read_json
@@ -78,6 +79,22 @@ class Gathered:
             named = self.unreadable.setdefault(table.name, [])
             named += left_out[: _MOST_NAMED - len(named)]
 
+    def exported(self, items: Iterable[str]) -> set[str]:
+        """Return those of these quarantined items, a table and an id each, whose rows are here."""
+        numbers: dict[str, set[int]] = {}
+        for item in items:
+            name, _, key = item.partition(" ")
+            if (number := read_count(key)) is not None and number < 1 << 63:
+                numbers.setdefault(name, set()).add(number)
+        found = set()
+        for table, pieces in self.tables.items():
+            wanted = pa.array(sorted(numbers.get(table.name, ())), pa.int64())
+            for piece in pieces if len(table.key) == 1 and len(wanted) else ():
+                ids = piece[table.key[0]]
+                here = ids.filter(pc.is_in(ids, value_set=wanted))
+                found |= {f"{table.name} {number}" for number in here.to_pylist()}
+        return found
+
 
 class Gatherer:
     """Reads finished rows from a database.
@@ -134,7 +151,10 @@ class Gatherer:
             await self._add_again(found, table, read_count(key.partition(" ")[0]), item)
             if before == (found.rows, found.left_out.get(table, 0)):
                 gone = UnreadableRow(
-                    key, "the row is no longer in the database", item.project, item.workflow
+                    key,
+                    "the row has not ended again, or is no longer in the database",
+                    item.project,
+                    item.workflow,
                 )
                 found.left_out[table] = found.left_out.get(table, 0) + 1
                 found.unreadable.setdefault(table, []).append(gone)

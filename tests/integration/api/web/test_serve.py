@@ -18,7 +18,7 @@ import pytest
 
 from shoal.api.access.tokens import ensure_token
 from shoal.api.app import create_app
-from shoal.api.main import serve
+from shoal.api.main import serve, serve_app
 from shoal.api.server import listening
 from shoal.api.services import Services
 from shoal.api.settings import ApiSettings
@@ -30,6 +30,7 @@ from shoal.api.web.errors import (
     NoAllowedHosts,
     NotAnAddress,
 )
+from shoal.coordination import CredentialRefused, SessionState
 from shoal.proto.tls import TlsFiles
 from shoal.runtime.folder_identity import FolderIdentity
 from shoal.runtime.limits.memory_shortage import EXIT_NO_MEMORY
@@ -75,6 +76,15 @@ async def test_a_signal_ends_open_streams_and_then_the_process(
             await asyncio.wait_for(task, DEADLINE_S)
         with pytest.raises(httpx.ConnectError):
             await client.get(f"{PREFIX}/health/live")
+
+
+async def test_a_refused_credential_ends_the_process(services: Services) -> None:
+    """No later request of this session would work, so a supervisor has to start it anew."""
+    with listening(services.settings) as listener:
+        task = asyncio.create_task(serve_app(services, listener))
+        services.cluster.session._take_state(SessionState.LOST, 0, True)
+        with pytest.raises(CredentialRefused):
+            await asyncio.wait_for(task, DEADLINE_S)
 
 
 async def test_a_new_token_is_made_for_the_owner_alone(

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from shoal.coordination.errors import (
     ServerNotServing,
     ServerReadOnly,
     ServerSilent,
+    SessionClosed,
     SessionRefused,
     TlsServer,
     TooManyConnections,
@@ -135,6 +137,46 @@ async def test_a_server_that_has_too_many_connections(tmp_path: Path) -> None:
         async with connect(server.address):
             error = await failure_of(server.address, TooManyConnections)
     assert "maxClientCnxns" in str(error)
+
+
+@pytest.fixture
+def silenced(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """No question to a server is ever answered; the event tells that one was asked."""
+    asked, over = threading.Event(), threading.Event()
+
+    def ask(*_: object) -> Obstacle:
+        asked.set()
+        over.wait()
+        return Obstacle.REFUSES
+
+    monkeypatch.setattr(obstacles, "probe", ask)
+    yield asked
+    over.set()
+
+
+async def test_questions_to_servers_hold_up_an_error_for_a_limited_time(
+    silenced: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(obstacles, "PROBE_S", 0.1)
+    async with answering(b"") as address, asyncio.timeout(DEADLINE_S):
+        while not silenced.is_set():
+            with pytest.raises(CannotConnect):
+                await connect(address, connect_timeout_s=0.5).__aenter__()
+
+
+async def test_a_start_that_is_cancelled_while_servers_are_asked_leaves_no_connection(
+    silenced: threading.Event,
+) -> None:
+    async with answering(b"") as address:
+        session = connect(address, connect_timeout_s=0.1)
+        entering = asyncio.create_task(session.__aenter__())
+        await asyncio.to_thread(silenced.wait)
+        await asyncio.sleep(0.5)  # if this is too short, it is cancelled while it connects
+        entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
+        with pytest.raises(SessionClosed):
+            await session.get("/")
 
 
 @pytest.fixture
