@@ -16,7 +16,7 @@ async def _ignore(*_: object) -> None:
 
 async def _want(owner_id: str, wishes: int) -> None:
     """Want a partition ``wishes`` times, the last time for ever."""
-    listener = OwnershipListener(_ignore, _ignore, _ignore)
+    listener: OwnershipListener[int] = OwnershipListener(_ignore, _ignore, _ignore)
     async with (
         ZkSession("simulated:1/app", connect_timeout_s=1e6) as session,
         Ownership(session, OwnerNodes(lambda _: PATH, owner_id), listener) as ownership,
