@@ -189,7 +189,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         _OWNERSHIP["_create"].replace(
             "_NodeWatch(self, partition)", "lambda _: hold.recheck.set()"
         ),
-        "tests/unit/coordination/actors/test_watches_of_a_wish.py::"
+        "tests/unit/coordination/actors/test_watches_of_a_partition.py::"
         "test_partition_of_another_session_that_is_wanted_again_and_again_has_one_watch",
     ),
     Promise.PROGRESS.broken_if(

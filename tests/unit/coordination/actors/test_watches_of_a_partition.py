@@ -1,4 +1,4 @@
-"""A wish that comes and goes leaves one watch, in virtual time."""
+"""A partition that is wanted again and again leaves one watch, in virtual time."""
 
 import asyncio
 
@@ -7,21 +7,21 @@ from tests.support.simulation.world import Process, World
 from tests.support.simulation.zookeeper import SimulatedServer, simulated_sessions
 
 PATH = "/owned/0/owner"
-WISHES = 50
+TIMES = 50
 
 
 async def _ignore(*_: object) -> None:
     return
 
 
-async def _want(owner_id: str, wishes: int) -> None:
-    """Want a partition ``wishes`` times, the last time for ever."""
+async def _want(owner_id: str, times: int) -> None:
+    """Want a partition again and again, the last time for ever."""
     listener: OwnershipListener[int] = OwnershipListener(_ignore, _ignore, _ignore)
     async with (
         ZkSession("simulated:1/app", connect_timeout_s=1e6) as session,
         Ownership(session, OwnerNodes(lambda _: PATH, owner_id), listener) as ownership,
     ):
-        for _ in range(wishes):
+        for _ in range(times):
             ownership.set_wanted(set())
             await asyncio.sleep(0.1)
             ownership.set_wanted({0})
@@ -37,8 +37,8 @@ def test_partition_of_another_session_that_is_wanted_again_and_again_has_one_wat
         try:
             tasks = [holder.start(_want("holder", 1), "holder")]
             world.run_for(5.0)
-            tasks.append(other.start(_want("other", WISHES), "other"))
-            world.run_for(5.0 + 0.2 * WISHES)
+            tasks.append(other.start(_want("other", TIMES), "other"))
+            world.run_for(5.0 + 0.2 * TIMES)
             assert not world.problems
             assert not any(task.done() for task in tasks)
             # Nobody has changed the holder's node, so no watch on it has fired.
