@@ -149,11 +149,17 @@ class Ownership:
             while self._held:  # what was given up is held again at once, to delete its node
                 await self._idle.wait()
         except asyncio.CancelledError:
-            # A task, for another cancellation ends the wait only: no loop and no hold may stay.
-            name = f"end of ownership of {self.owner_id}"
-            await asyncio.shield(background.start(self._abandon(), name))
+            await self.abandon()
             raise
         await self._end()
+
+    async def abandon(self) -> None:
+        """Leave the block at once: everything is lost, as if ``__aexit__`` had been cancelled."""
+        self._leaving.set()
+        self.set_wanted(())
+        # A task, for another cancellation ends the wait only: no loop and no hold may stay.
+        name = f"end of ownership of {self.owner_id}"
+        await asyncio.shield(background.start(self._abandon(), name))
 
     async def _abandon(self) -> None:
         while self._held:

@@ -174,9 +174,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "an exit that is cancelled leaves the loops of an ownership behind",
-        _OWNERSHIP["__aexit__"].drop(
-            "await asyncio.shield(background.start(self._abandon(), name))"
-        ),
+        _OWNERSHIP["__aexit__"].drop("await self.abandon()"),
         f"{_HISTORIES}[seats]",
     ),
     Promise.PROGRESS.broken_if(
