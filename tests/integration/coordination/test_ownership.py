@@ -413,3 +413,33 @@ async def test_partition_whose_path_fails_changes_nothing(session: ZkSession) ->
             ownership.set_wanted({2, 3})
         assert set(ownership.owned()) == {1}
     assert recorder.all("released") == [1]
+
+
+async def test_owner_leaves_although_giving_up_was_cancelled_while_on_lost_ran(
+    tree: ZkSession,
+) -> None:
+    losing, may_end, ended = (asyncio.Event() for _ in range(3))
+
+    async def on_lost(_: frozenset[int]) -> None:
+        losing.set()
+        await may_end.wait()
+        ended.set()
+
+    recorder = Recorder(tree, "m1")
+    listener = replace(recorder.listener, on_lost=on_lost)
+    ownership = Ownership(tree, OwnerNodes(layout.owner, "m1"), listener)
+    await ownership.__aenter__()
+    ownership.set_wanted({1})
+    await eventually(ownership.owned)
+    giving_up = asyncio.create_task(ownership.give_up(dict(ownership.owned()), 0.0))
+    await losing.wait()
+    giving_up.cancel()
+    await asyncio.wait([giving_up])
+    assert giving_up.cancelled()
+    leaving = asyncio.create_task(ownership.__aexit__())
+    may_end.set()
+    # Not a timeout around the leaving: where it hangs, cancelling does not end it either.
+    await asyncio.wait([leaving], timeout=DEADLINE_S)
+    assert leaving.done()
+    assert ended.is_set()
+    assert not await tree.exists(layout.owner(1))

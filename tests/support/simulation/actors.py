@@ -105,7 +105,6 @@ class Actor:
 
     def __init__(self, world: World, process: Process, session: ZkSession, seats: Seats) -> None:
         self.world, self.process, self.session, self.seats = world, process, session, seats
-        self.is_calm = False  # its callbacks no longer fail
         self.is_in = False  # it has entered
         self.stop = asyncio.Event()
         self.task: asyncio.Task[Any]
@@ -166,7 +165,7 @@ class Actor:
         self.seats.take(seat, self, epoch, path)
         try:
             await self.dawdle(0.3)
-            if not self.is_calm and self.world.random.random() < 0.1:
+            if not self.world.is_calm and self.world.random.random() < 0.1:
                 raise Refusal("this actor cannot begin")
         except Exception:
             self.seats.leave(seat, self)

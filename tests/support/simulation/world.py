@@ -34,6 +34,7 @@ class World:
         self.server: Any = None
         self.processes: list[Process] = []
         self.problems: list[str] = []  # errors that the library logs as unexpected
+        self.is_calm = False  # nothing goes wrong any longer
         self.steps = 0
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
@@ -118,9 +119,17 @@ class Process:
         if not self.is_running:
             return
         self.paused_at_s, self.paused_until_s = now_s, now_s + seconds
-        self.world.at(self.paused_until_s, self._resume)
+        self.world.at(self.paused_until_s, self._go_on)
 
-    def _resume(self) -> None:
+    def resume_now(self) -> None:
+        """End a pause before its time."""
+        if not self.is_running:
+            self.paused_until_s = self.world.now_s
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if not self.is_running or self.ran_again_at_s >= self.paused_until_s:
+            return  # a pause that has ended before its time
         self.ran_again_at_s = self.world.now_s
         while self._arrived and self.is_running:
             self._arrived.popleft()()

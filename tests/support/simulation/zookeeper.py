@@ -87,6 +87,7 @@ class SimulatedServer:
         self.removed_s: dict[tuple[int, int], float] = {}  # era, czxid: when an outsider deleted it
         self.disturbed_s = float("-inf")  # when an outsider last changed anything
         self.paused_until_s = 0.0
+        self._arrived: list[Callable[[], None]] = []  # while it is paused
         self._last_session = 0
         self._data_watches: dict[str, dict[Connection, None]] = {}
         self._child_watches: dict[str, dict[Connection, None]] = {}
@@ -95,6 +96,26 @@ class SimulatedServer:
 
     def pause(self, seconds: float) -> None:
         self.paused_until_s = max(self.paused_until_s, self.world.now_s + seconds)
+        self.world.at(self.paused_until_s, self._go_on)
+
+    def resume_now(self) -> None:
+        """End a pause before its time."""
+        self.paused_until_s = min(self.paused_until_s, self.world.now_s)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if not self.is_paused:
+            arrived, self._arrived = self._arrived, []
+            for action in arrived:
+                self.world.after(0.0, action)
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_until_s > self.world.now_s
+
+    def after_pause(self, action: Callable[[], None]) -> None:
+        """Have ``action`` called when the present pause is over."""
+        self._arrived.append(action)
 
     def wipe(self) -> None:
         """Lose everything, as servers do whose disks were emptied; numbers begin anew."""
@@ -171,14 +192,18 @@ class SimulatedServer:
         session = self.sessions.get(session_id)
         if session is None:
             return
-        now_s = self.world.now_s
+        if self.is_paused:
+            # Afterwards the session is heard first, or not: both happen.
+            delay_s = self.world.random.choice([0.0, 0.01])
+            self.after_pause(
+                lambda: self.world.after(delay_s, lambda: self._check_later(session_id))
+            )
+            return
         ends_s = session.heard_s + session.timeout_s
-        if ends_s <= now_s and self.paused_until_s <= now_s:
+        if ends_s <= self.world.now_s:
             self.expire(session_id)
             return
-        # After a pause the sessions are heard first, or not: both happen.
-        at_s = max(ends_s, self.paused_until_s + self.world.random.choice([0.0, 0.01]))
-        self.world.at(at_s, lambda: self._check_later(session_id))
+        self.world.at(ends_s, lambda: self._check_later(session_id))
 
     # ------------------------------------------------------------------ requests
 
@@ -396,10 +421,8 @@ class Connection:
     def _arrive(self, session_id: int, request: Any, done: Callable[[Any], None]) -> None:
         if self.world.now_s >= self.deaf_from_s:
             return
-        if self.server.paused_until_s > self.world.now_s:
-            self.world.at(
-                self.server.paused_until_s, lambda: self._arrive(session_id, request, done)
-            )
+        if self.server.is_paused:
+            self.server.after_pause(lambda: self._arrive(session_id, request, done))
             return
         answer = self.server.answer(self, session_id, request)
         self._come_back(lambda: done(answer))
@@ -514,6 +537,12 @@ class SimulatedClient:
         self.mute_until_s = self.world.now_s + seconds
         if self._connection:
             self._connection.is_mute = True
+
+    def mend(self) -> None:
+        """Let everything through again. A connection that lets none through breaks."""
+        self.cut_until_s = self.mute_until_s = self.world.now_s
+        if self._connection and self._connection.is_mute:
+            self._connection.break_off()
 
     def vanish(self) -> None:
         """The process is dead; the server finds out by the session's timeout."""

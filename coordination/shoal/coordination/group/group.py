@@ -110,6 +110,7 @@ class Group:
         self._failure: CoordinationError | None = None  # why we leave
         self._task: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None  # of a leave that was cancelled
+        self._tail: asyncio.Task[None] | None = None  # the end of the present membership
 
     async def __aenter__(self) -> Self:
         self._polls.note()
@@ -137,6 +138,8 @@ class Group:
         except asyncio.CancelledError:
             self._task.cancel()
             await asyncio.wait([self._task])
+            if self._tail is not None:
+                await asyncio.wait([self._tail])
             raise
 
     async def _end(self, task: asyncio.Task[None]) -> None:
@@ -265,15 +268,26 @@ class Group:
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for end in ends:
-                end.cancel()
-            await asyncio.gather(*ends, return_exceptions=True)
-            await self._held.lose()
+            # A task, so that a cancellation by now does not skip ``on_lost``.
+            self._tail = background.start(self._lose(ends), f"end of member {member_id}")
+            try:
+                await asyncio.shield(self._tail)
+            except asyncio.CancelledError:
+                for end in ends:
+                    end.cancel()  # again: a callback that is finishing is cut short
+                raise
         if silent.cancelled():
             await self._leave(life)
             if not living.cancelled():
                 living.result()
         log.info("membership ended", group=self.name, member=member_id)
+
+    async def _lose(self, ends: Sequence[asyncio.Task[None]]) -> None:
+        """End the tasks of a membership; then nothing is held any longer."""
+        for end in ends:
+            end.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
+        await self._held.lose()
 
     async def _begin(self, life: Life, member_id: str) -> None:
         """Live, once nothing is left of the life before.

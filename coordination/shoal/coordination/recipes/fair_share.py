@@ -1,7 +1,7 @@
 """Own a fair share of partitions: a group assigns them, owner nodes prove who has them."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Self
@@ -70,20 +70,29 @@ class FairShare(GroupListener):
             takeover_delay_s=takeover_delay_s,
             on_failure=lambda error: self.fail(error),
         )
-        self._blocks = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         """Raises what ``Group`` raises at entering."""
-        async with AsyncExitStack() as blocks:
-            await blocks.enter_async_context(self._ownership)
+        await self._ownership.__aenter__()
+        try:
             await self.join()
-            blocks.push_async_callback(self.leave)
-            self._blocks = blocks.pop_all()
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Release everything, then leave the group."""
-        await self._blocks.aclose()
+        """Release everything, then leave the group.
+
+        If it is cancelled, what is not released by then is lost, as with ``Ownership``.
+        """
+        try:
+            await self.leave()
+        except asyncio.CancelledError:
+            # The group has taken the cancellation: the ownership would release in order.
+            await self._ownership.abandon()
+            raise
+        await self._ownership.__aexit__()
 
     @property
     def has_joined(self) -> bool:

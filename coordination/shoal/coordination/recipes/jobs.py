@@ -73,7 +73,10 @@ class BalancedJobs:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Hand all jobs over, and leave."""
+        """Hand all jobs over, and leave.
+
+        If it is cancelled, a job that is finishing is cancelled again.
+        """
         await self._share.__aexit__()
 
     @staticmethod

@@ -146,17 +146,25 @@ class Ownership:
         self._leaving.set()
         self.set_wanted(())
         try:
-            await self._idle.wait()
+            while self._held:  # what was given up is held again at once, to delete its node
+                await self._idle.wait()
         except asyncio.CancelledError:
-            # A task, for another cancellation ends the wait only: no loop and no hold may stay.
-            name = f"end of ownership of {self.owner_id}"
-            await asyncio.shield(background.start(self._abandon(), name))
+            await self.abandon()
             raise
         await self._end()
 
+    async def abandon(self) -> None:
+        """Leave the block at once: everything is lost, as if ``__aexit__`` had been cancelled."""
+        self._leaving.set()
+        self.set_wanted(())
+        # A task, for another cancellation ends the wait only: no loop and no hold may stay.
+        name = f"end of ownership of {self.owner_id}"
+        await asyncio.shield(background.start(self._abandon(), name))
+
     async def _abandon(self) -> None:
-        await self._lose(self._held)
-        await self._idle.wait()  # another call may be losing some of them
+        while self._held:
+            await self._lose(self._held)
+            await self._idle.wait()  # another call may be losing some of them
         await self._end()
 
     async def _end(self) -> None:
@@ -268,14 +276,21 @@ class Ownership:
         """Lose partitions whose epochs are these, and acquire them again after ``pause_s``.
 
         ``on_lost`` runs, then their nodes are deleted if they are ours. Partitions with other
-        epochs by now are left alone. Returns those that were given up.
+        epochs by now are left alone. Returns those that were given up. If it is cancelled, all this
+        is done in the background.
         """
         given = frozenset(p for p, epoch in epochs.items() if self._epochs.get(p) == epoch)
         until_s = time.monotonic() + pause_s
         self._resting.update(dict.fromkeys(given, until_s))
-        await self._lose(given)
-        self._begin_holds()
+        # A task, so that cancelling the caller ends only its wait: no hold may stay half lost.
+        name = f"partitions given up by {self.owner_id}"
+        await asyncio.shield(background.start(self._renew(given), name))
         return given
+
+    async def _renew(self, partitions: Iterable[int]) -> None:
+        """Lose ``partitions`` and acquire again those that are wanted."""
+        await self._lose(partitions)
+        self._begin_holds()
 
     async def _run(self) -> None:
         while True:
@@ -340,8 +355,7 @@ class Ownership:
             gone = await self._nodeless({p: self._epochs[p] for p in partitions})
             if gone:
                 log.warning("owner nodes are gone", owner=self.owner_id, partitions=sorted(gone))
-                await self._lose(gone)
-                self._begin_holds()
+                await self._renew(gone)
 
     def _next_part(self) -> Sequence[int]:
         """Return the owned partitions whose nodes are read again by turns, watches or not."""

@@ -122,6 +122,7 @@ class ZkSession(Requests):
         self._inflight: dict[asyncio.Future[Any], str] = {}  # what each one asks
         self._listeners: list[Callable[[SessionState], None]] = []
         self._connected = asyncio.Event()
+        self._over = asyncio.Event()  # closed, and what is asked from now on fails at once
         self._lost = asyncio.Event()
         self._lost.set()
         self._failed = asyncio.Event()
@@ -205,6 +206,7 @@ class ZkSession(Requests):
             self._client.drop_connection()
         self._set_state(SessionState.LOST)
         self._fail_inflight(SessionClosed)
+        self._over.set()
 
     def _stop_client(self, done: asyncio.Event) -> None:
         try:
@@ -309,7 +311,7 @@ class ZkSession(Requests):
         """Return what ``call`` returns, calling again after every retriable error.
 
         Only for what may safely happen twice. After ``timeout_s`` seconds (None: never) the last
-        error is raised.
+        error is raised. Raises SessionClosed when the session is closed meanwhile.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
@@ -326,9 +328,19 @@ class ZkSession(Requests):
             await asyncio.sleep(0)
             try:
                 async with asyncio.timeout(remaining_s):
-                    await self.connected()
+                    await self._connected_or_over()
             except TimeoutError:
                 raise last from None
+
+    async def _connected_or_over(self) -> None:
+        waits = [asyncio.create_task(wait) for wait in (self.connected(), self._over.wait())]
+        try:
+            ended, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        for wait in ended:
+            wait.result()
 
     # ------------------------------------------------------------------ requests
 

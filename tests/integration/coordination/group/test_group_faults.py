@@ -9,12 +9,21 @@ from functools import partial
 import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
-from shoal.coordination import Group, GroupMetadata, Partition, SessionState, ZkSession, read_group
+from shoal.coordination import (
+    Group,
+    GroupListener,
+    GroupMetadata,
+    Partition,
+    SessionState,
+    ZkSession,
+    read_group,
+)
 from shoal.coordination.errors import FencedInstanceId
 from shoal.coordination.group import GroupState
 from tests.integration.coordination.conftest import delete_request, eventually, set_request
 from tests.integration.coordination.group.group_bench import PATIENCE_S, QUICK, Bench, Peer, jobs
 from tests.support.servers.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 from tests.support.zookeeper.server import expire_session
 
 ALL = jobs(*range(6))
@@ -471,3 +480,34 @@ async def test_a_member_whose_registration_was_deleted_joins_anew(
     await eventually(lambda: peer.group.member_id != was, PATIENCE_S)
     await bench.shared_out(peer, other)
     bench.ledger.shared.clear()  # an administrator's doing: the other may hear of it first
+
+
+async def test_on_lost_runs_although_leaving_is_cancelled_while_the_membership_ends(
+    session: ZkSession, zookeeper: ZooKeeperServer
+) -> None:
+    begun, ending = asyncio.Event(), asyncio.Event()
+    told: list[frozenset[Partition]] = []
+
+    class Slow(GroupListener):
+        async def on_assigned(self, partitions: frozenset[Partition]) -> None:
+            begun.set()
+            try:
+                await for_ever(partitions)
+            finally:
+                ending.set()
+                await for_ever(partitions)
+
+        async def on_lost(self, partitions: frozenset[Partition]) -> None:
+            told.append(partitions)
+
+    group = Group(session, "g", topics={"jobs": 6}, listener=Slow(), settings=QUICK)
+    await group.__aenter__()
+    await begun.wait()
+    await expire_session(session, zookeeper)
+    await ending.wait()
+    leaving = asyncio.create_task(group.__aexit__())
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.wait([leaving], timeout=DEADLINE_S)
+    assert leaving.cancelled()
+    assert told == [ALL]

@@ -11,6 +11,7 @@ from shoal.coordination import BalancedJobs, GroupSettings, ZkSession, znodes
 from shoal.coordination.session.nodes import Create, Delete
 from tests.integration.coordination.conftest import connect, eventually
 from tests.support.servers.proxy import TcpProxy
+from tests.support.waiting import DEADLINE_S
 from tests.support.zookeeper.server import expire_session
 
 GROUP = GroupSettings(initial_rebalance_delay_s=0.0, reread_s=1.0)
@@ -149,3 +150,35 @@ async def test_job_with_an_invalid_name_is_refused_at_construction(
 ) -> None:
     with pytest.raises(ValueError, match="name in ZooKeeper"):
         BalancedJobs(session, "b", "p", ["good", job], Floor().runner("p"), settings=GROUP)
+
+
+async def test_one_cancellation_of_leaving_cuts_a_job_short_that_is_finishing(
+    session: ZkSession,
+) -> None:
+    begun, finishing, cut, may_finish = (asyncio.Event() for _ in range(4))
+
+    async def run(_job: str, _epoch: int) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            finishing.set()
+            try:
+                await may_finish.wait()
+            except asyncio.CancelledError:
+                cut.set()
+                raise
+
+    balanced = BalancedJobs(session, "b", "p", ["a"], run, settings=GROUP)
+    await balanced.__aenter__()
+    await begun.wait()
+    leaving = asyncio.create_task(balanced.__aexit__())
+    await finishing.wait()
+    leaving.cancel()
+    await asyncio.wait([leaving], timeout=DEADLINE_S)
+    is_left = leaving.done()
+    may_finish.set()
+    await asyncio.wait([leaving])
+    assert is_left
+    assert cut.is_set()
+    assert not balanced.running

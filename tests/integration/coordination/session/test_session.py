@@ -145,6 +145,22 @@ async def test_call_after_closing_is_refused(zk_chroot: str) -> None:
         await session.get("/")
 
 
+async def test_retry_that_waits_for_a_connection_ends_when_the_session_is_closed(
+    zk_proxied: str, zk_proxy: TcpProxy
+) -> None:
+    async with connect(zk_proxied, close_timeout_s=0.1) as session:
+        zk_proxy.cut()
+        waiting = asyncio.create_task(session.retry(lambda: session.get("/")))
+        await eventually(lambda: session.state is SessionState.SUSPENDED)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+    await asyncio.wait([waiting], timeout=DEADLINE_S)
+    assert waiting.done()
+    with pytest.raises(SessionClosed):
+        waiting.result()
+
+
 async def test_create_whose_reply_was_lost_is_recognised_as_ours(
     session: ZkSession, proxied: ZkSession, zk_proxy: TcpProxy
 ) -> None:

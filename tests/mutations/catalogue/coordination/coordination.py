@@ -174,9 +174,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "an exit that is cancelled leaves the loops of an ownership behind",
-        _OWNERSHIP["__aexit__"].drop(
-            "await asyncio.shield(background.start(self._abandon(), name))"
-        ),
+        _OWNERSHIP["__aexit__"].drop("await self.abandon()"),
         f"{_HISTORIES}[seats]",
     ),
     Promise.PROGRESS.broken_if(
@@ -189,7 +187,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         _OWNERSHIP["_create"].replace(
             "_NodeWatch(self, partition)", "lambda _: hold.recheck.set()"
         ),
-        f"{_HISTORIES}[seats]",
+        "tests/unit/coordination/actors/test_watches_of_a_partition.py::"
+        "test_partition_of_another_session_that_is_wanted_again_and_again_has_one_watch",
     ),
     Promise.PROGRESS.broken_if(
         "a hold that fails unexpectedly keeps its turn for ever",

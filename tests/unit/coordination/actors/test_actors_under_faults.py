@@ -23,7 +23,7 @@ from tests.support.simulation.actors import KINDS
 
 ROOT = Path(__file__).parents[4]
 FIRST = os.environ.get("SHOAL_TESTS_SEED", "0")
-SEEDS = share(200, 60)  # of each kind; some 15 to 40 ms of processor time each
+SEEDS = share(200, 60)  # of each kind; some 25 to 45 ms of processor time each
 
 
 @pytest.mark.parametrize("kinds", sorted(KINDS))

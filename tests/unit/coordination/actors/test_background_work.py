@@ -49,6 +49,7 @@ STARTED: dict[tuple[str, str, str], str] = {
     ("group/group.py", "Group.__aenter__", "start"): ENDS,
     ("group/group.py", "Group.__aexit__", "start"): LOGGED,
     ("group/group.py", "Group._live", "create_task"): AWAITED,
+    ("group/group.py", "Group._live", "start"): AWAITED,
     ("group/membership.py", "Life._guarded", "create_task"): AWAITED,
     ("group/membership.py", "Life._large_step", "create_task"): AWAITED,
     ("group/membership.py", "wait_any", "create_task"): WAIT,
@@ -66,16 +67,18 @@ STARTED: dict[tuple[str, str, str], str] = {
     # A job that fails is run again by the task itself.
     ("recipes/jobs.py", "BalancedJobs._begin", "start"): REPEATED,
     ("recipes/ownership.py", "Ownership.__aenter__", "keep_running"): REPEATED,
-    ("recipes/ownership.py", "Ownership.__aexit__", "start"): AWAITED,
     # A hold that fails is logged, gives up its turn, and is begun again by the task itself.
     ("recipes/ownership.py", "Ownership._begin_holds", "start"): REPEATED,
     ("recipes/ownership.py", "Ownership._delete_leftovers", "create_task"): WAIT,
     ("recipes/ownership.py", "Ownership._end", "start"): LOGGED,
+    ("recipes/ownership.py", "Ownership.abandon", "start"): AWAITED,
+    ("recipes/ownership.py", "Ownership.give_up", "start"): AWAITED,
     ("recipes/ownership.py", "_wait_any", "create_task"): WAIT,
     ("session/heartbeat.py", "SessionHeartbeat.__init__", "Thread"): REPEATED,
     ("session/requests.py", "Requests.create", "ensure_future"): AWAITED,
     ("session/session.py", "ZkSession.__aenter__", "to_thread"): AWAITED,
     ("session/session.py", "ZkSession._check_proof", "call_later"): WAIT,
+    ("session/session.py", "ZkSession._connected_or_over", "create_task"): WAIT,
     ("session/session.py", "ZkSession._close", "Thread"): LOGGED,
     ("session/session.py", "ZkSession._note_failed", "Thread"): LOGGED,
     # Each callback that fails is logged, and the next one is called.
