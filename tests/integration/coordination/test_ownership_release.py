@@ -49,6 +49,23 @@ async def test_nobody_owns_a_partition_while_its_old_owner_finishes(zk_chroot: s
         assert not await session.exists(layout.owner(1))
 
 
+async def test_what_is_wanted_while_the_block_is_left_does_not_keep_it_open(
+    zk_chroot: str,
+) -> None:
+    notes = Notes()
+    async with connect(zk_chroot) as session, asyncio.timeout(DEADLINE_S):
+        await prepare(session, 2)
+        ownership = await notes.ownership(session, "one").__aenter__()
+        ownership.set_wanted({1})
+        await notes.acquired.wait()
+        leaving = asyncio.create_task(ownership.__aexit__(None, None, None))
+        await notes.releasing.wait()
+        ownership.set_wanted({0, 1})  # as a group does that hears of an assignment now
+        notes.may_release.set()
+        await leaving
+        assert not await session.exists(layout.owner(1))
+
+
 async def test_owner_node_of_another_session_is_left_alone(zk_chroot: str) -> None:
     notes = Notes()
     notes.may_release.set()

@@ -59,6 +59,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         "tests/integration/api/web/test_serve.py::test_a_refused_credential_ends_the_process",
     ),
     Promise.PROGRESS.broken_if(
+        "what is wanted while a block is left keeps it open",
+        _OWNERSHIP["set_wanted"].replace(
+            "is_ending or self._failure is not None", "self._failure is not None"
+        ),
+        "tests/integration/coordination/test_ownership_release.py::"
+        "test_what_is_wanted_while_the_block_is_left_does_not_keep_it_open",
+    ),
+    Promise.PROGRESS.broken_if(
         "acquiring what is closed to us is tried forever",
         _OWNERSHIP["_acquire"].never("error.is_final"),
         f"{_FINAL}::test_a_share_of_jobs_ends_if_one_may_not_be_held",
