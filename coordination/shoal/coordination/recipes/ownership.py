@@ -202,7 +202,9 @@ class Ownership:
     def set_wanted(self, partitions: Iterable[int]) -> None:
         """Acquire and keep exactly these from now on; release the others.
 
-        While the block is being left nothing is acquired any more, whatever is wanted. Raises what ``path`` of the owner nodes raises for a new one of them; then nothing changes.
+        While the block is being left nothing is acquired, whatever is wanted.
+
+        Raises what ``path`` of the owner nodes raises for a new one of them; then nothing changes.
         """
         is_ending = self._leaving.is_set() and not self._over.is_set()
         wanted = frozenset(() if is_ending or self._failure is not None else partitions)
