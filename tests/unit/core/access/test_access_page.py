@@ -15,8 +15,8 @@ MEANINGS = {
     Permission.CONNECTION_EDIT: "set secrets and data sources, and try these",
     Permission.PROJECT_MANAGE: "give roles, keep service accounts, change the project itself",
     Permission.CLUSTER_READ: "see masters, workers, partitions, queues, sizes: `shoal status`",
-    Permission.CLUSTER_OPERATE: "retry quarantined items, and discard those of alert servers: "
-    "`shoal quarantine`",
+    Permission.CLUSTER_OPERATE: "retry quarantined items, and discard those of alert servers and "
+    "of the history: `shoal quarantine`",
     Permission.PROJECT_CREATE: "make projects",
     Permission.HISTORY_PURGE: "delete the past: `shoal purge`",
     Permission.ENVIRONMENT_EDIT: "make, change and delete environments: `shoal environment`",
