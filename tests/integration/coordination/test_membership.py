@@ -60,6 +60,18 @@ async def test_a_member_whose_clock_is_set_says_so_unasked(session: ZkSession) -
         await eventually(lambda: ahead_s() == 0.0)
 
 
+async def test_an_exit_that_is_cancelled_leaves_no_member_and_no_turn(session: ZkSession) -> None:
+    async with Members(session, "/workers", reread_s=0.05) as members, asyncio.timeout(DEADLINE_S):
+        for turns in range(1, 12):
+            member = await Membership(session, "/workers", "a", {"n": turns}).__aenter__()
+            leaving = asyncio.create_task(member.__aexit__(None, None, None))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+            await eventually(lambda: not members.current())
+
+
 async def test_changes_yields_the_present_view_and_then_each_new_one(session: ZkSession) -> None:
     async with Members(session, "/workers") as members, asyncio.timeout(DEADLINE_S):
         changes = members.changes()

@@ -1,6 +1,7 @@
 """Letting go of a partition in order, and leaving alone what others hold."""
 
 import asyncio
+from contextlib import suppress
 
 from shoal.coordination import OwnerNodes, Ownership, OwnershipListener, ZkSession, prepare
 from shoal.coordination.cluster import layout
@@ -64,6 +65,55 @@ async def test_what_is_wanted_while_the_block_is_left_does_not_keep_it_open(
         notes.may_release.set()
         await leaving
         assert not await session.exists(layout.owner(1))
+
+
+class Swallowing(Notes):
+    """A listener that ends in order when it is cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost = frozenset[int]()
+
+    async def on_acquired(self, partition: int, epoch: int) -> None:
+        self.acquired.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    async def on_lost(self, partitions: frozenset[int]) -> None:
+        self.lost |= partitions
+
+
+async def test_a_callback_that_swallows_its_cancellation_holds_up_no_loss(zk_chroot: str) -> None:
+    notes = Swallowing()
+    async with connect(zk_chroot) as session, asyncio.timeout(DEADLINE_S):
+        await prepare(session, 2)
+        async with notes.ownership(session, "one") as ownership:
+            ownership.set_wanted({1})
+            await notes.acquired.wait()
+            ownership.set_wanted(())  # so that it is not acquired anew
+            await ownership.give_up(ownership.owned(), 60.0)
+            assert notes.lost == {1}
+
+
+async def test_an_exit_leaves_no_loop_whenever_it_is_cancelled(zk_chroot: str) -> None:
+    notes = Notes()
+    notes.may_release.set()
+    async with connect(zk_chroot) as session, asyncio.timeout(DEADLINE_S):
+        await prepare(session, 2)
+        for turns in range(1, 25):  # by then it has begun, and is over
+            ownership = await notes.ownership(session, f"after {turns}").__aenter__()
+            await asyncio.sleep(0)
+            leaving = asyncio.create_task(ownership.__aexit__(None, None, None))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+            left = [task.get_name() for task in asyncio.all_tasks()]
+            assert not [name for name in left if f"after {turns}" in name]
+            ownership.set_wanted({1})
+            await asyncio.sleep(0)
+            assert not notes.acquired.is_set()
+            assert "hold partition 1" not in [task.get_name() for task in asyncio.all_tasks()]
 
 
 async def test_owner_node_of_another_session_is_left_alone(zk_chroot: str) -> None:

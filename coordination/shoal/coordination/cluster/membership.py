@@ -84,19 +84,22 @@ class Membership:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """If it is cancelled, the node is deleted in the background."""
         self._unsubscribe()
-        await background.stop(self._task)
         if (turn := self._turn) is None:
             return
-        is_in_doubt = False
+        is_in_doubt = True
         try:
+            await background.stop(self._task)
             if turn.is_current:
                 await self._deregister()
+            is_in_doubt = False
         except CoordinationError as failure:
             is_in_doubt = failure.retriable
             log.debug("member not deregistered", member=self.member_id, error=str(failure))
         finally:
-            if is_in_doubt:
+            # Without the turn the node is another actor's, or there is none.
+            if is_in_doubt and turn.is_current:
                 name = f"leftover of member {self.member_id}"
                 self._task = background.start(self._delete_leftover(turn), name)
             else:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
+from shoal.coordination import background
 from shoal.coordination.assignors import Partition
 
 log = structlog.get_logger()
@@ -72,7 +73,10 @@ class HeldPartitions:
         try:
             async with asyncio.timeout(self._limit_s) as limit:
                 await callback(partitions)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and background.is_cancelled():
+                raise
+            # A callback that awaits a cancelled task fails with that task's cancellation.
             if limit.expired() and isinstance(error, TimeoutError):
                 raise TooSlow(f"{name} took longer than {self._limit_s:g} s") from error
             log.exception("listener of a group failed", callback=name, group=self._group)

@@ -127,7 +127,7 @@ class GroupStore:
         self._newest_generation = 0
         self._of_sessions: frozenset[str] = frozenset()  # registrations that sessions hold
         self._checking = asyncio.Lock()
-        self._listeners: set[Callable[[], None]] = set()
+        self._listeners: dict[Callable[[], None], None] = {}  # called in this order
         self._noted = 0  # changes that we know of
         self._view: View | None = None
         self._view_noted = 0  # changes that we knew of before that view was read
@@ -142,8 +142,12 @@ class GroupStore:
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener`` when the group may have changed. Returns a function that ends that."""
-        self._listeners.add(listener)
-        return lambda: self._listeners.discard(listener)
+        self._listeners[listener] = None
+
+        def end() -> None:
+            self._listeners.pop(listener, None)
+
+        return end
 
     async def current(self, max_age_s: float) -> View:
         """Return a view that has all changes known by now and is at most ``max_age_s`` old.

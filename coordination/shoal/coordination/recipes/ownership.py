@@ -17,6 +17,7 @@ import structlog
 
 from shoal.coordination import background, quarantine
 from shoal.coordination.errors import (
+    BadVersion,
     CoordinationError,
     NodeExists,
     NoNode,
@@ -148,10 +149,10 @@ class Ownership:
         try:
             while self._held:  # what was given up is held again at once, to delete its node
                 await self._idle.wait()
+            await self._end()
         except asyncio.CancelledError:
             await self.abandon()
             raise
-        await self._end()
 
     async def abandon(self) -> None:
         """Leave the block at once: everything is lost, as if ``__aexit__`` had been cancelled."""
@@ -168,6 +169,7 @@ class Ownership:
         await self._end()
 
     async def _end(self) -> None:
+        self._ready = False  # nothing is held for what is wanted later, until the next block
         self._over.set()
         for task in self._tasks:
             await background.stop(task)
@@ -384,13 +386,16 @@ class Ownership:
             elif stat is None or stat.czxid != epoch:
                 gone.append(partition)
             elif stat.version != self._held[partition].version:
-                await self._write_again(partition, stat.version)
+                is_refused = await self._write_again(partition, stat.version) or is_refused
         if is_refused and not gone:
             await asyncio.sleep(RETRY_S)
         return gone
 
-    async def _write_again(self, partition: int, version: int) -> None:
-        """Another process has written into our node: others would not find us by it."""
+    async def _write_again(self, partition: int, version: int) -> bool:
+        """Another process has written into our node: others would not find us by it.
+
+        Return whether the server refuses that.
+        """
         log.warning("owner node was overwritten", owner=self.owner_id, partition=partition)
         path, hold = self._owner_path(partition), self._held[partition]
         try:
@@ -399,6 +404,8 @@ class Ownership:
             if error.is_final:
                 raise
             self._doubt(partition)
+            return not error.retriable and not isinstance(error, BadVersion)
+        return False
 
     def _node_changed(self, partition: int) -> None:
         if hold := self._held.get(partition):
@@ -486,8 +493,10 @@ class Ownership:
         log.debug("partition acquired", partition=partition, epoch=epoch)
         acquired = await self._guarded("on_acquired", self._listener.on_acquired(partition, epoch))
         if acquired:
+            hold.raise_lost()
             await hold.unwanted.wait()
             await self._guarded("on_released", self._listener.on_released(partition))
+        hold.raise_lost()
         del self._epochs[partition]
         hold.turn.may_stand = not await self._delete(partition)
         log.debug("partition released", partition=partition, epoch=epoch)
@@ -637,6 +646,11 @@ class _Hold:
         if not self.turn.has_come.is_set():
             await _wait_any(None, self.turn.has_come, self.unwanted)
         return self.turn.is_current
+
+    def raise_lost(self) -> None:
+        """Raise CancelledError if the task was cancelled and a callback has swallowed that."""
+        if self.is_lost:
+            raise asyncio.CancelledError
 
 
 @dataclass(frozen=True, slots=True)

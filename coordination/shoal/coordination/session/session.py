@@ -204,9 +204,10 @@ class ZkSession(Requests):
         except TimeoutError:
             log.warning("session not closed in time", session=self.name, hosts=self._servers)
             self._client.drop_connection()
-        self._set_state(SessionState.LOST)
-        self._fail_inflight(SessionClosed)
-        self._over.set()
+        finally:  # also if we are cancelled: calls that wait must end
+            self._set_state(SessionState.LOST)
+            self._fail_inflight(SessionClosed)
+            self._over.set()
 
     def _stop_client(self, done: asyncio.Event) -> None:
         try:

@@ -6,12 +6,19 @@ import pytest
 
 from shoal.client.local.zookeeper import ZooKeeperServer
 from shoal.coordination import Check, SessionState, ZkSession
-from shoal.coordination.errors import SessionLost
+from shoal.coordination.errors import Obstacle, SessionLost
+from shoal.coordination.session import obstacles
 from shoal.coordination.session.boottime import boottime
 from tests.support.servers.proxy import TcpProxy
 from tests.support.waiting import DEADLINE_S, eventually
 from tests.support.zookeeper.server import expire_session
 from tests.support.zookeeper.zombie import zombie
+
+
+@pytest.fixture(autouse=True)
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server is asked why it gives no session: the zombie serves one connection only."""
+    monkeypatch.setattr(obstacles, "probe", lambda *_: Obstacle.REFUSES)
 
 
 async def outlive(session: ZkSession, proxy: TcpProxy, server: ZooKeeperServer) -> float:

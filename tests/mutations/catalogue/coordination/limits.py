@@ -83,7 +83,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Promise.PROGRESS.broken_if(
         "a member that leaves in doubt leaves its node behind",
-        _MEMBER["__aexit__"].never("is_in_doubt"),
+        _MEMBER["__aexit__"].never("is_in_doubt and turn.is_current"),
         f"{_FINAL}::test_a_member_that_leaves_in_doubt_leaves_no_node_behind",
     ),
     Promise.PROGRESS.broken_if(
