@@ -57,6 +57,8 @@ def test_binding_is_read_as_it_was_written() -> None:
         '"tree": "", "cluster": "c"',
         f'"tree": "{"x" * 101}", "cluster": "c"',
         '"tree": ["t"], "cluster": {}',
+        '"tree": "\\u0000", "cluster": "c"',
+        '"tree": "../..", "cluster": "c"',
     ],
 )
 def test_ids_that_cannot_be_read_count_as_missing(ids: str) -> None:

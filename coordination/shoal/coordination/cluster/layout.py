@@ -19,6 +19,7 @@ Beside them stand those of the library's parts, the masters' group among them: s
 
 import asyncio
 import json
+import re
 from collections.abc import Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ MOST_PARTITIONS = 1000  # three digits
 CLAIM_BUCKETS = 256  # so 100,000 running tasks make lists of 400 names
 
 
-_LONGEST_ID = 100  # characters
+_ID = re.compile(r"[0-9A-Za-z][\w.-]{0,99}", re.ASCII)  # of a tree or a cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def read_config(data: bytes, version: int = -1) -> Config | None:
     if not 1 <= partitions <= MOST_PARTITIONS:
         return None
     tree, cluster = fields.get("tree"), fields.get("cluster")
-    are_ids = all(isinstance(one, str) and 0 < len(one) <= _LONGEST_ID for one in (tree, cluster))
+    are_ids = all(isinstance(one, str) and _ID.fullmatch(one) for one in (tree, cluster))
     return Config(partitions, Binding(str(tree), str(cluster)) if are_ids else None, version)
 
 
