@@ -64,6 +64,7 @@ async def test_an_exit_that_is_cancelled_leaves_no_member_and_no_turn(session: Z
     async with Members(session, "/workers", reread_s=0.05) as members, asyncio.timeout(DEADLINE_S):
         for turns in range(1, 12):
             member = await Membership(session, "/workers", "a", {"n": turns}).__aenter__()
+            await eventually(lambda: bool(members.current()))
             leaving = asyncio.create_task(member.__aexit__(None, None, None))
             for _ in range(turns):
                 await asyncio.sleep(0)

@@ -85,13 +85,17 @@ class Swallowing(Notes):
 
 async def test_a_callback_that_swallows_its_cancellation_holds_up_no_loss(zk_chroot: str) -> None:
     notes = Swallowing()
-    async with connect(zk_chroot) as session, asyncio.timeout(DEADLINE_S):
+    async with connect(zk_chroot) as session:
         await prepare(session, 2)
         async with notes.ownership(session, "one") as ownership:
             ownership.set_wanted({1})
             await notes.acquired.wait()
             ownership.set_wanted(())  # so that it is not acquired anew
-            await ownership.give_up(ownership.owned(), 60.0)
+            try:
+                async with asyncio.timeout(DEADLINE_S):
+                    await ownership.give_up(ownership.owned(), 60.0)
+            finally:
+                notes.may_release.set()
             assert notes.lost == {1}
 
 

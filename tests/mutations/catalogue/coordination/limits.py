@@ -58,6 +58,33 @@ MUTATIONS: tuple[Mutation, ...] = (
         Place("shoal.api.main", "serve_app").replace("{serving, told, failed}", "{serving, told}"),
         "tests/integration/api/web/test_serve.py::test_a_refused_credential_ends_the_process",
     ),
+    Promise.SELF_FENCE.broken_if(
+        "a callback that ignores its cancellation holds up the loss of all partitions",
+        _OWNERSHIP["_Hold.raise_lost"].never("self.is_lost"),
+        "tests/integration/coordination/test_ownership_release.py::"
+        "test_a_callback_that_swallows_its_cancellation_holds_up_no_loss",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a listener that awaits a cancelled task ends its member",
+        Place("shoal.coordination.group.listener", "_call").replace(
+            "(Exception, asyncio.CancelledError)", "Exception"
+        ),
+        "tests/unit/coordination/group/test_held_partitions.py::"
+        "test_a_callback_that_awaits_a_cancelled_task_ends_no_member",
+    ),
+    Promise.PROGRESS.broken_if(
+        "a member whose exit is cancelled leaves its node behind",
+        _MEMBER["__aexit__"].replace("is_in_doubt = True", "is_in_doubt = False"),
+        "tests/integration/coordination/test_membership.py::"
+        "test_an_exit_that_is_cancelled_leaves_no_member_and_no_turn",
+    ),
+    Promise.PROGRESS.broken_if(
+        "junk is taken for the id of another cluster's tree",
+        Place("shoal.coordination.cluster.layout", "read_config").replace(
+            "_ID.fullmatch(one)", "one"
+        ),
+        "tests/unit/coordination/test_binding.py::test_ids_that_cannot_be_read_count_as_missing",
+    ),
     Promise.PROGRESS.broken_if(
         "what is wanted while a block is left keeps it open",
         _OWNERSHIP["set_wanted"].replace(
